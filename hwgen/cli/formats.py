@@ -26,9 +26,10 @@ __all__ = ["command"]
     cls=Late,
     late=lambda: (
         "Rows, with commas, of: "
-        + ", ".join(constant("hwgen.measure.rows:known")())
+        + ", ".join(constant("hwgen.measure.rows:every")())
         + ". FORMAT-2x16 has two blocks of 16 in a step. Or a TOML file of a format of your own."
-        + f"  [default: all of these, and {', '.join(constant('hwgen.measure.rows:TWICE'))}]"
+        + f" {', '.join(constant('hwgen.measure.rows:RULES'))} has the core of another row;"
+        + f" {', '.join(constant('hwgen.measure.rows:NOT_BUILT'))} have none, and say why.  [default: all of these]"
     ),
 )
 @options.measuring("formats", FormatsRequest.runs)
@@ -105,7 +106,8 @@ def command(
     )
 
     measured = Settings(**settings)
-    found = None if search else found_before(request, measured, FormatsReport, rows_selected_by)
+    built = any(row.config is not None for row in rows)
+    found = found_before(request, measured, FormatsReport, rows_selected_by) if built and not search else None
     if found is not None:
         request = replace(request, selected=found[1])
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
+from dataclasses import replace
 from typing import Any
 
 from hwgen.config.core import TensorCoreConfig
@@ -37,7 +39,15 @@ from hwgen.formats import (
     Formats,
 )
 
-__all__ = ["NAMED", "like_small", "named"]
+__all__ = ["MOST_BLOCKS", "NAMED", "SIZE", "find", "like_small", "named", "with_blocks"]
+
+SIZE = "small"
+"""Size of the cores that the table of formats compares."""
+
+MOST_BLOCKS = 8
+"""Blocks of a core in a step."""
+
+_BLOCKS = re.compile(rf"(?P<kind>.+)-(?P<blocks>[2-8])x(?P<size>\d+)-{SIZE}")
 
 
 _SMALL = ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")
@@ -116,19 +126,48 @@ Their registers, their lanes and their clock gates are those with which NVFP4 is
 """
 
 
+def with_blocks(config: TensorCoreConfig, blocks: int) -> TensorCoreConfig:
+    """A core of the size `SIZE` with so many blocks in a step, named after them: ``razer-2x16-small`` has two of 16."""
+    name = f"{config.name.removesuffix(f'-{SIZE}')}-{blocks}x{config.a.size}-{SIZE}"
+    return replace(config, name=name, groups=blocks)
+
+
+def find(name: str) -> TensorCoreConfig | None:
+    """The configuration ``name``: one of `NAMED`, or one of those with more blocks; None if there is none.
+
+    Raises
+    ------
+    InputError
+        No core of that format can have so many blocks.
+    """
+    if name in NAMED:
+        return NAMED[name]
+    parts = _BLOCKS.fullmatch(name)
+    one = None if parts is None else NAMED.get(f"{parts['kind']}-{SIZE}")
+    if parts is None or one is None or one.a.size != int(parts["size"]):
+        return None
+    try:
+        return with_blocks(one, int(parts["blocks"]))
+    except InputError as error:
+        raise InputError(f"configuration {name!r}: {error}") from None
+
+
 def named(name: str) -> TensorCoreConfig:
-    """Return the named configuration ``name``.
+    """Return the configuration ``name``, see `find`.
 
     Raises
     ------
     InputError
         There is none; the message lists those that exist.
     """
-    if name not in NAMED:
-        near = difflib.get_close_matches(name, NAMED, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"unknown configuration {name!r}: known are {', '.join(NAMED)}, or a TOML file{hint}")
-    return NAMED[name]
+    if (config := find(name)) is not None:
+        return config
+    near = difflib.get_close_matches(name, NAMED, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InputError(
+        f"unknown configuration {name!r}: known are {', '.join(NAMED)}; mixfp4-2x16-{SIZE} and the like have two blocks"
+        f" of 16 in a step; or a TOML file{hint}"
+    )
 
 
 def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any]:

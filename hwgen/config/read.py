@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.config.core import DESCRIBED, FIELDS, MEANINGLESS, TensorCoreConfig
-from hwgen.config.named import NAMED, like_small, named
+from hwgen.config.named import find, like_small, named
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, MIXFP4, NVFP4, BlockFormat
 from hwgen.formats.read import TABLES, formats_of
@@ -149,8 +149,8 @@ def resolve(name_or_path: str) -> TensorCoreConfig:
     Parameters
     ----------
     name_or_path
-        A name of `NAMED`, or the path of a file; what ends in ``.toml`` or holds a path separator is
-        a path.
+        A name, see `hwgen.config.named.find`, or the path of a file; what ends in ``.toml`` or holds a path separator
+        is a path.
 
     Raises
     ------
@@ -170,10 +170,10 @@ def is_path(name_or_path: str) -> bool:
 
 
 def _size(name: str) -> str:
-    """The size in a name of `NAMED`: the longest end of it that NVFP4 and MixFP4 have, too."""
+    """The size in a name: the longest end of it that NVFP4 and MixFP4 have, too."""
     parts = name.split("-")
     ends = ("-".join(parts[index:]) for index in range(1, len(parts)))
-    return next(end for end in ends if NAMED.keys() >= {f"{form.name}-{end}" for form in (NVFP4, MIXFP4)})
+    return next(end for end in ends if all(find(f"{form.name}-{end}") for form in (NVFP4, MIXFP4)))
 
 
 def resolve_pair(size_or_path: str) -> tuple[TensorCoreConfig, TensorCoreConfig]:
@@ -191,7 +191,7 @@ def resolve_pair(size_or_path: str) -> tuple[TensorCoreConfig, TensorCoreConfig]
     InputError
         As from `resolve`, or the file names a format.
     """
-    if size_or_path in NAMED:
+    if find(size_or_path) is not None:
         raise InputError(
             f"configuration {size_or_path!r}: is one design, and two are wanted: give a size, such as"
             f" {_size(size_or_path)!r}, or --baseline and --candidate"

@@ -76,6 +76,8 @@ def formats_of(table: Mapping[str, Any], text: str) -> dict[str, BlockFormat]:
         A table describes no format that a core can have. The message names the field.
     """
     tables = {key: _Table(key, _mapping(key, table.get(key, {}))) for key in TABLES}
+    if not tables["formats"].content and (parts := [f"[{key}]" for key in TABLES if key in table]):
+        raise InputError(f"table [formats.NAME] is missing; the file has {' and '.join(parts)} alone")
     elements = {element.name: element for form in BLOCK_FORMATS.values() for element in form.elements}
     scales = {form.scale.name: form.scale for form in BLOCK_FORMATS.values()}
     for key, taken in (("elements", elements), ("scales", scales)):

@@ -2,7 +2,7 @@
 
 Rows are independent of one another. Each is searched and built as `hwgen.measure.at_clock` does it. The baseline is
 built once for every number of products that rows add up in a cycle. Run k of a row is paired with its run k: both have
-the same perturbation and the same tensors.
+the same perturbation and the same tensors. Where no row has a core of its own, nothing is built.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
 from hwgen.mapping import area
@@ -27,11 +27,11 @@ from hwgen.measure.clock import usual
 from hwgen.measure.conditions import fingerprint, flow_conditions
 from hwgen.measure.flow import Flow
 from hwgen.measure.kept import KeptFlow
-from hwgen.measure.losses import MODELS, Losses
+from hwgen.measure.losses import MODELS, PRODUCTS, Losses
 from hwgen.measure.overhead import of_scope
 from hwgen.measure.reach import select_for_cores
 from hwgen.measure.requests import FormatsRequest, Row
-from hwgen.measure.rows import not_comparable, row_name, with_products
+from hwgen.measure.rows import RULES, SIZE, not_comparable, row_name, with_products
 from hwgen.measure.runs import Run, measured
 from hwgen.measure.selection import Aim, Selected
 from hwgen.report import schema
@@ -178,8 +178,9 @@ def measure_formats(
     aim = Aim(request.clock_ns or usual(library), request.physical, request.stimulus)
     losses = Losses(None if request.model is None else MODELS[request.model]())
     study = _Study(request, KeptFlow.of(flow), among, aim, vectors, losses)
-    # The baseline comes first. If it cannot be measured, nothing can.
-    study.baseline(request.baseline.depth, min(FEWEST, request.runs))
+    if any(row.config is not None for row in request.rows):
+        # The baseline comes first. If it cannot be measured, nothing can.
+        study.baseline(request.baseline.depth, min(FEWEST, request.runs))
     found: dict[str, _Built | str] = {}
     for row in request.rows:
         found[row.name] = _measured_row(study, row)
@@ -213,8 +214,10 @@ def measure_formats(
 def _measured_row(study: _Study, row: Row) -> _Built | str:
     """The runs of a row, or why there are none."""
     config, baseline = row.config, study.request.baseline
+    if row.name in RULES and not study.baselines:
+        return f"{row.reason}, which is not in this table"
     if config is None:
-        return row.reason
+        return f"{row.reason}; {PRODUCTS[row.name]()}" if row.name in PRODUCTS else row.reason
     if (reason := not_comparable(config, baseline)) is not None:
         return reason
     try:
@@ -224,9 +227,14 @@ def _measured_row(study: _Study, row: Row) -> _Built | str:
 
 
 def _configs(study: _Study, found: Mapping[str, _Built | str]) -> list[TensorCoreConfig]:
-    """Configurations of all rows that have one, baselines first."""
-    asked = [row.config for row in study.request.rows if row.config is not None]
-    return [*(built.config for built in study.baselines.values()), *asked]
+    """Configurations of all rows that have one, baselines first; that of the request, if nothing is built."""
+    asked = [config for row in study.request.rows if (config := _core_of(row)) is not None]
+    return [*(built.config for built in study.baselines.values()), *asked] or [study.request.baseline]
+
+
+def _core_of(row: Row) -> TensorCoreConfig | None:
+    """The core of a row, which may be that of another row; None where there is none."""
+    return NAMED[f"{RULES[row.name]}-{SIZE}"] if row.name in RULES else row.config
 
 
 def _record_of(selected: Selected) -> dict[str, dict[str, Any]]:
@@ -321,7 +329,7 @@ def _unlike(config: TensorCoreConfig, baseline: TensorCoreConfig) -> tuple[str, 
 
 def _record(study: _Study, row: Row, found: _Built | str) -> schema.FormatRow:
     """A row as an entry of the report."""
-    config = row.config
+    config = _core_of(row)
     record = schema.FormatRow(
         row=row.name,
         design=None if config is None else config.name,
@@ -343,7 +351,19 @@ def _record(study: _Study, row: Row, found: _Built | str) -> schema.FormatRow:
         errors=() if config is None else study.losses.errors(config),
         similarities=None if config is None else study.losses.similarities(config),
     )
+    if row.name in RULES:
+        return _by_rule(record)
     return record if isinstance(found, str) else _with_figures(study, record, found)
+
+
+def _by_rule(record: schema.FormatRow) -> schema.FormatRow:
+    """The entry of a row that is a rule for the scales of another one: of its errors those by that rule."""
+    similar = record.similarities
+    return replace(
+        record,
+        errors=tuple(each for each in record.errors if each.rule == record.row),
+        similarities=None if similar is None else {record.row: similar[record.row]},
+    )
 
 
 def _with_figures(study: _Study, record: schema.FormatRow, found: _Built) -> schema.FormatRow:

@@ -111,7 +111,7 @@ def rows_selected_by(report: schema.FormatsReport, request: FormatsRequest, libr
     if request.recipe is not None or asked != had:
         return {}
     settings = {design.name: design.settings for design in report.designs}
-    rows = {row.design: row for row in report.results}
+    rows = {row.design: row for row in report.results if row.figures}  # others may have the core of a row
     found: dict[str, Selected] = {}
     for config in _cores(request):
         row = rows.get(config.name)

@@ -10,26 +10,50 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 from hwgen.config import NAMED, TensorCoreConfig, is_path
+from hwgen.config.named import MOST_BLOCKS, SIZE, find, with_blocks
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS
 from hwgen.measure.requests import Row
 from sim.counterpart import resolved
 
-__all__ = ["BASELINE", "NOT_BUILT", "SIZE", "TWICE", "known", "not_comparable", "row_name", "rows_of", "with_products"]
+__all__ = [
+    "BASELINE",
+    "NOT_BUILT",
+    "RULES",
+    "TWICE",
+    "every",
+    "known",
+    "not_comparable",
+    "row_name",
+    "rows_of",
+    "with_products",
+]
 
-SIZE = "small"
+RULES = {"four-over-six": "nvfp4"}
+"""Rows that are a rule by which the scales of another row are found, and that row: they have its core."""
 
 NOT_BUILT = {
-    "four-over-six": "is a rule by which NVFP4's scales are found (arXiv 2512.02010): the core is that of nvfp4",
-    "bipolar": "arXiv 2409.17870 computes bit by bit, in several cycles; every core here finishes a product in one",
-    "int4-fp16": "weights of 4 bits times FP16 have elements of 16 bits; lanes here take codes of 8 at most",
-    "l-mul": "arXiv 2410.00907 adds floating-point codes, so every product is inexact; lanes here give exact integers",
-    "opt1": "arXiv 2503.06342 is an accumulator of integers, not a format: it holds two words that it never adds up",
+    "bipolar": (
+        "arXiv 2409.17870 multiplies bit by bit, in as many passes as two numbers have pairs of bits, and its bits are"
+        " -1 or 1, so that no code is zero; a core here takes whole products in every cycle, and the zeros that pad K"
+    ),
+    "int4-fp16": (
+        "FP16 activations have an exponent each, and share no scale of a block; a core here adds up the products of a"
+        " block exactly before it is scaled, which would take 47 bits and a sign, and the operands and shifters of a"
+        " core for FP16"
+    ),
+    "l-mul": (
+        "arXiv 2410.00907 adds the codes of two floating-point numbers instead of multiplying them; a core here gives"
+        " the sum of exact products, and a sum of inexact ones has nothing exact to be held against"
+    ),
+    "opt1": (
+        "arXiv 2503.06342 accumulates integers in two words that are added up once, at the end; a core here aligns and"
+        " rounds its sum in every cycle, for which the two words must be one, and all rows have that accumulator"
+    ),
 }
-"""Rows of the literature that have no core of their own here, by name, and why."""
+"""Rows of the literature that no core here can be, by name, and what of its contract their hardware does not have."""
 
 BASELINE = NAMED[f"nvfp4-{SIZE}"]
 """What all rows are compared with."""
@@ -37,16 +61,35 @@ BASELINE = NAMED[f"nvfp4-{SIZE}"]
 TWICE = ("mixfp4-2x16",)
 """Rows of the default table with two blocks in a step, besides the baseline's: beside formats with blocks of 32."""
 
-_MOST_GROUPS = 8
-"""Blocks of a core in a step."""
+_ORDER = (
+    # Blocks of E2M1 or 4-bit integers that are common, or a small step from those.
+    *("nvfp4", "mixfp4", *TWICE, "mixfp4-weights", *RULES, "nvint4"),
+    *("mxfp4", "mxfp4-2x16", "fp4-ue5m3-b16", "fp4-ue5m3-b32"),
+    # With hardware of their own.
+    *("if4", "razer", "blockdialect", "hif4", "msfp12"),
+    # Of six and eight bits.
+    *("mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e2m3", "mxfp6-e3m2", "mxint8", "w4a8"),
+    # Of the literature, with other lanes.
+    *("int4", "int8", "w4a8-int", "ternary", *NOT_BUILT),
+)
+"""Rows as the table has them; any others come last."""
 
-_BLOCKS = re.compile(r"(?P<name>.+)-(?P<groups>[2-8])x(?P<size>\d+)")
+_BLOCKS = re.compile(r"(?P<name>.+)-[2-8]x\d+")
+
+
+def _in_order(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)))
 
 
 def known() -> tuple[str, ...]:
-    """Names of the rows that have a core, in the order of the named configurations; slots are no formats."""
+    """Names of the rows that have a named core, in the order of the table; slots are no formats."""
     end = f"-{SIZE}"
-    return tuple(name.removesuffix(end) for name, core in NAMED.items() if name.endswith(end) and not core.slotted)
+    return _in_order(name.removesuffix(end) for name, core in NAMED.items() if name.endswith(end) and not core.slotted)
+
+
+def every() -> tuple[str, ...]:
+    """Names of the rows of the default table, in its order: all that have a core, `TWICE`, `RULES`, `NOT_BUILT`."""
+    return _in_order((*known(), *TWICE, *RULES, *NOT_BUILT))
 
 
 def row_name(configuration: str) -> str:
@@ -65,11 +108,9 @@ def with_products(config: TensorCoreConfig, products: int) -> TensorCoreConfig |
         How many are asked for.
     """
     groups, rest = divmod(products, config.a.size)
-    if rest or not 1 <= groups <= _MOST_GROUPS:
+    if rest or not 1 <= groups <= MOST_BLOCKS:
         return None
-    if groups == config.groups:
-        return config
-    return replace(config, name=f"{row_name(config.name)}-{groups}x{config.a.size}-{SIZE}", groups=groups)
+    return config if groups == config.groups else with_blocks(config, groups)
 
 
 def not_comparable(config: TensorCoreConfig, baseline: TensorCoreConfig = BASELINE) -> str | None:
@@ -80,13 +121,13 @@ def not_comparable(config: TensorCoreConfig, baseline: TensorCoreConfig = BASELI
     if with_products(baseline, config.depth) is None:
         return (
             f"adds up {config.depth} products for an output in a cycle; that is no number of blocks of"
-            f" {baseline.a.size} that {baseline.name} could take in a step: it takes 1 to {_MOST_GROUPS}"
+            f" {baseline.a.size} that {baseline.name} could take in a step: it takes 1 to {MOST_BLOCKS}"
         )
     return None
 
 
 def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
-    """Rows by name, or by path of a file; where none is named all that have a core, `TWICE` and `NOT_BUILT`.
+    """Rows by name, or by path of a file; where none is named `every` one.
 
     A format of the catalogue without a core has a row that says so.
 
@@ -97,7 +138,7 @@ def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
         or one of a name that is taken.
     """
     found: dict[str, Row] = {}
-    for name in tuple(names) or (*known(), *TWICE, *NOT_BUILT):
+    for name in tuple(names) or every():
         row = _row(name)
         if row.name in found:
             raise InputError(f"--rows: {row.name!r} is given twice")
@@ -110,26 +151,23 @@ def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
 def _row(name: str) -> Row:
     if is_path(name):
         return _row_of_file(name)
-    if (config := NAMED.get(f"{name}-{SIZE}")) is not None:
-        return Row(name, config)
-    if (parts := _BLOCKS.fullmatch(name)) is not None:
-        config = NAMED.get(f"{parts['name']}-{SIZE}")
-        size, groups = int(parts["size"]), int(parts["groups"])
-        if config is not None and config.a.size == size:
-            return Row(name, with_products(config, groups * size))
+    if name in RULES:
+        return Row(name, None, f"its hardware is that of {RULES[name]}")
     if name in NOT_BUILT:
         return Row(name, None, NOT_BUILT[name])
+    if (config := find(f"{name}-{SIZE}")) is not None:
+        return Row(name, config)
     if name in BLOCK_FORMATS:
         return Row(name, None, f"no configuration {name}-{SIZE}")
-    near = difflib.get_close_matches(name, (*known(), *NOT_BUILT, *BLOCK_FORMATS), n=1)
+    near = difflib.get_close_matches(name, (*every(), *BLOCK_FORMATS), n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise InputError(f"--rows: unknown row {name!r}: known are {', '.join(known())}{hint}")
+    raise InputError(f"--rows: unknown row {name!r}: known are {', '.join(every())}{hint}")
 
 
 def _row_of_file(path: str) -> Row:
     config = resolved(path)
     name = row_name(config.name)
     parts = _BLOCKS.fullmatch(name)
-    if name in (*known(), *NOT_BUILT) or (parts is not None and parts["name"] in known()):
+    if name in every() or (parts is not None and parts["name"] in known()):
         raise InputError(f"--rows: {path!r}: name = {config.name!r}: hwgen has a row {name!r}; choose another name")
     return Row(name, config)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from hwgen.errors import InputError
+from hwgen.report.markdown.formats import costing
 from hwgen.report.schema import (
     CoreBeside,
     FormatRow,
@@ -57,10 +58,10 @@ def beside(reports: Mapping[str, FormatsReport]) -> LibrariesReport:
         results=tuple(
             RowBeside(
                 row=row.row,
-                baseline=row.baseline,
+                baseline=_baseline(reports.values(), row),
                 products=row.products,
                 summed=row.summed,
-                cores={labels[name]: _core(_row(report, row.row)) for name, report in reports.items()},
+                cores={labels[name]: _core(report, row.row) for name, report in reports.items()},
             )
             for row in first.values()
         ),
@@ -99,11 +100,21 @@ def _row(report: FormatsReport, name: str) -> FormatRow | None:
     return next((row for row in report.results if row.row == name), None)
 
 
-def _core(row: FormatRow | None) -> CoreBeside:
-    if row is None:
+def _baseline(reports: Iterable[FormatsReport], row: FormatRow) -> str | None:
+    """What a row is compared with; the configuration itself, if it has the core of another row."""
+    of = [costing(report, each) for report in reports for each in report.results if each.row == row.row]
+    return row.design if any(each.row != row.row for each in of) else row.baseline
+
+
+def _core(report: FormatsReport, name: str) -> CoreBeside:
+    if (row := _row(report, name)) is None:
         return CoreBeside(_ABSENT, None, None, ())
-    figures = (row.find("core", metric) for metric in METRICS)
-    return CoreBeside(row.not_measured, row.slowest_ns, row.met, tuple(each for each in figures if each is not None))
+    of = costing(report, row)
+    figures = tuple(each for metric in METRICS if (each := of.find("core", metric)) is not None)
+    if of is not row:
+        # What one core takes over another is not what it takes over itself.
+        figures = tuple(replace(each, overhead=None) for each in figures)
+    return CoreBeside(of.not_measured, of.slowest_ns, of.met, figures)
 
 
 def _check_alike(one: str, report: FormatsReport, other: str, beside_it: FormatsReport) -> None:

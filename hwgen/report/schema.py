@@ -1531,7 +1531,8 @@ class FormatRow:
     row
         Its name.
     design
-        Name of its configuration; null where there is none.
+        Name of its configuration; null where there is none. A row without figures that has the configuration of another
+        row costs what that one does.
     baseline
         Name of the configuration that it is compared with; null for a baseline, and where nothing was measured.
     not_measured
@@ -1733,7 +1734,8 @@ class RowBeside:
     row
         Its name.
     baseline
-        Name of the configuration that it is compared with; null for a baseline, and where nothing was measured.
+        Name of the configuration that it is compared with; null for a baseline, and where nothing was measured. A row
+        that has the core of another one has the name of that core, and figures without overheads.
     products
         Products that each output adds up in a cycle; null where there is no configuration.
     summed

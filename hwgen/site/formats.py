@@ -8,7 +8,7 @@ from typing import Any
 
 from hwgen.report.markdown.formats import notes, summary
 from hwgen.report.pareto import front
-from hwgen.report.plots.errors import accuracies, points
+from hwgen.report.plots.errors import accuracies, points, shown
 from hwgen.report.schema import FormatsReport
 from hwgen.site.charts import COLOURS, NAMES, Chart, choice, quantity
 from hwgen.site.conditions import links
@@ -23,22 +23,28 @@ _COSTS = {"area per MAC": "core area, um2 a product", "energy per MAC": "core en
 
 
 def _points(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """Cost and accuracy of every row that meets the clock, and whether it is on the front."""
+    """Cost and accuracy of every row that meets the clock, and whether it is on the front.
+
+    What is far below the others has its place at the edge, and its figure beside its name.
+    """
     return [
         {
             "report": source.name,
             "kind": kind,
             "metric": metric,
             "products": f"{products} products",
-            "name": name,
+            "name": name if accuracy >= lowest else f"{name}: {accuracy:.3g}",
             "cost": cost,
             "accuracy": accuracy,
+            "place": accuracy if accuracy >= lowest else edge,
             "front": name in best,
         }
         for source, report in pairs
         for kind in accuracies(report)
         for metric in _COSTS
-        for products, each in points(report, metric, kind).items()
+        if (found := points(report, metric, kind))
+        for lowest, edge in [shown(found)]
+        for products, each in found.items()
         for best in [front(each)]
         for name, (cost, accuracy) in each.items()
     ]
@@ -49,7 +55,7 @@ def _layers(title: str, counts: Sequence[str]) -> list[dict[str, Any]]:
     x = quantity(
         "cost", title, scale={"type": "log", "nice": False, "padding": 40}, axis={"tickCount": 8, "format": "~g"}
     )
-    y = quantity("accuracy", "signal over noise in dB, or similarity", scale={"zero": False, "padding": 16})
+    y = quantity("place", "signal over noise in dB, or similarity", scale={"zero": False, "padding": 16})
     colour = {
         "field": "products",
         "type": "nominal",
@@ -115,8 +121,8 @@ def chart(pairs: Sequence[Pair]) -> Chart:
     )
     said = (
         "A line joins the Pareto front: no other row that adds up as many products is both cheaper and better. The"
-        " others are pale. Their names are below the pointer, as is a name that has no room. Rows that miss the clock"
-        " are left out."
+        " others are pale. Their names are below the pointer, as is a name that has no room. Rows far below the others"
+        " stand at the lower edge, with their figure. Rows that miss the clock are left out."
     )
     title, none = "What a format costs, and what it loses", "No row of this choice meets the clock. The table has them."
     return Chart("formats", title, specs, data, controls, said, none)

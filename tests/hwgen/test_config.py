@@ -375,6 +375,26 @@ def test_named_configurations():
         assert config.macs_per_step == (16 * config.a.size if "small" in name else 4096)
 
 
+def test_a_small_core_with_more_blocks_in_a_step_has_a_name():
+    """What the table of formats measures can be written as Verilog, too."""
+    twice = named("mixfp4-2x16-small")
+    assert twice == dataclasses.replace(NAMED["mixfp4-small"], name="mixfp4-2x16-small", groups=2)
+    assert resolve("mixfp4-2x16-small") == twice
+    assert named("nvfp4-4x16-small").depth == named("hif4-small").depth == 64
+    # Blocks of 32; and a format of that name comes first.
+    assert named("mxfp4-2x32-small").groups == 2
+    assert named("mxfp4-2x16-small") is NAMED["mxfp4-2x16-small"]
+    assert resolve_pair("2x16-small") == (named("nvfp4-2x16-small"), twice)
+
+
+def test_blocks_that_a_core_cannot_take_in_a_step():
+    for name in ("mxfp4-3x16-small", "nvfp4-9x16-small", "nvfp4-1x16-small", "nvfp4-2x16-blackwell"):
+        with pytest.raises(InputError, match=f"unknown configuration '{name}': .*; mixfp4-2x16-small and the like"):
+            named(name)
+    with pytest.raises(InputError, match=r"configuration 'hif4-8x64-small': fraction_bits = 35: must be"):
+        named("hif4-8x64-small")
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -493,6 +513,8 @@ def test_pair_of_a_size():
 def test_a_design_is_no_pair():
     with pytest.raises(InputError, match=r"'mixfp4-small': is one design.* such as 'small', or --baseline"):
         resolve_pair("mixfp4-small")
+    with pytest.raises(InputError, match=r"'razer-2x16-small': is one design.* such as '2x16-small', or --baseline"):
+        resolve_pair("razer-2x16-small")
     for name in NAMED:
         with pytest.raises(InputError, match="is one design") as caught:
             resolve_pair(name)

@@ -20,13 +20,14 @@ def name_of(row: RowBeside) -> str:
 
 
 def _cell(core: CoreBeside, row: RowBeside, metric: str) -> str:
-    """What a core costs: its figure if it is a baseline, else its overhead; whether it misses the clock."""
+    """What a core costs: its figure if it is that of a baseline, else its overhead; whether it misses the clock."""
     figure = core.find(metric)
     if figure is None:
         return "not measured"
     missed = "" if core.met else " (clock missed)"
-    if row.baseline is None:
-        return f"baseline, {number(figure.mean)} {figure.unit}{missed}"
+    if figure.overhead is None:
+        what = "baseline" if row.baseline is None else f"as {row.baseline}"
+        return f"{what}, {number(figure.mean)} {figure.unit}{missed}"
     return f"{percent(figure.overhead)}{missed}"
 
 

@@ -11,7 +11,7 @@ from hwgen.report.markdown.overhead import bounds
 from hwgen.report.schema import SCOPES, FormatRow, FormatsReport, OperandFormat
 from hwgen.stats import paired
 
-__all__ = ["ERRORS", "added", "csv", "kinds", "markdown", "notes", "summary"]
+__all__ = ["ERRORS", "added", "costing", "csv", "kinds", "markdown", "notes", "summary"]
 
 ERRORS = "-error.png"
 """What follows the name of a report in the file name of its second plot."""
@@ -27,19 +27,48 @@ def kinds(report: FormatsReport) -> list[str]:
     return list(dict.fromkeys(kind for row in report.results for each in row.errors for kind in each.decibels))
 
 
+_CAVEATS = {
+    "blockdialect": (
+        "activations are quantised by the rule for weights, since ties of the paper's own rule could not be verified"
+    )
+}
+"""What is to be said of a format wherever a row has it, by name."""
+
+
+def costing(report: FormatsReport, row: FormatRow) -> FormatRow:
+    """The row that has the cost of one: itself, or that whose core it has, if it has no figures of its own."""
+    if row.figures or row.design is None:
+        return row
+    return next((each for each in report.results if each.design == row.design and each.figures), row)
+
+
 def notes(report: FormatsReport) -> dict[str, str]:
     """What is to be said of a row, by its name: why it was not measured, what it misses the clock by."""
-    said = {row.row: _note(row, report.conditions.clock_ns) for row in report.results}
+    said = {row.row: _note(row, costing(report, row), report.conditions.clock_ns) for row in report.results}
     return {row: words for row, words in said.items() if words}
 
 
-def _note(row: FormatRow, clock_ns: float) -> str:
+def _note(row: FormatRow, of: FormatRow, clock_ns: float) -> str:
     said = list(row.unlike)
-    if row.not_measured is not None:
+    if of is not row:
+        said.insert(0, f"its cost is that of {of.row}: its hardware is the same")
+    elif row.not_measured is not None:
         said.insert(0, f"not measured: {row.not_measured}")
     elif not row.met and row.slowest_ns is not None:
         said.insert(0, f"misses {clock_ns:g} ns: takes {row.slowest_ns:.4g} ns, held by {row.held_by}")
-    return "; ".join(said)
+    return "; ".join((*said, *_caveats(row)))
+
+
+def _caveats(row: FormatRow) -> list[str]:
+    """What its errors are of, where that is not what its source has."""
+    operands = _operands(row)
+    said = [_CAVEATS[each.name] for each in operands if each.name in _CAVEATS]
+    if any(each.scale_bits == 0 for each in operands):
+        said.append(
+            "its errors are those of one scale for a whole tensor; with scales for a group, a row or a token, which are"
+            " outside the core, they are less"
+        )
+    return said
 
 
 def _operands(row: FormatRow) -> list[OperandFormat]:
@@ -101,7 +130,7 @@ def csv(report: FormatsReport) -> str:
     """All figures, a row each; errors too. A row that was not measured has one line, with the reason."""
     lines, said = [], notes(report)
     for row in report.results:
-        a, b = row.a, row.b
+        a, b, of = row.a, row.b, costing(report, row)
         common: dict[str, Any] = {
             "library": report.conditions.flow.library.name,
             "row": row.row,
@@ -111,7 +140,7 @@ def csv(report: FormatsReport) -> str:
             "summed": row.summed,
             "bits_per_element_of_a": None if a is None else a.bits_per_element,
             "bits_per_element_of_b": None if b is None else b.bits_per_element,
-            "clock_met": row.met,
+            "clock_met": of.met,
             "note": said.get(row.row, ""),
         }
         found = [
@@ -119,11 +148,11 @@ def csv(report: FormatsReport) -> str:
                 "scope": each.scope,
                 "metric": each.metric,
                 "unit": each.unit,
-                "runs": row.runs,
+                "runs": of.runs,
                 "value": each.mean,
                 **bounds("overhead", each.overhead),
             }
-            for each in row.figures
+            for each in of.figures
         ]
         found += [
             {"scope": each.format, "metric": f"signal to noise, {kind}, {each.rule}", "unit": "dB", "value": ratio}
@@ -143,26 +172,33 @@ def csv(report: FormatsReport) -> str:
     return found_lines.astype(whole).to_csv(index=False, float_format="%.9g", lineterminator="\n")
 
 
+def _line(report: FormatsReport, row: FormatRow, known: list[str]) -> list[str]:
+    """A row of the table; one that has another's core has its cost."""
+    of = costing(report, row)
+    over = [_over(row, "core", metric) for metric in ("area", "energy per MAC")]
+    if of is not row:
+        over = [f"that of {of.row}"] * 2
+    elif not row.figures:
+        over = ["not measured", ""]
+    return [
+        row.row,
+        _bits(row),
+        added(row),
+        _baseline(report, row),
+        *over,
+        _mean(of, "element", "area"),
+        _mean(of, "core", "area per MAC"),
+        _mean(of, "core", "energy per MAC"),
+        "" if of.slowest_ns is None else f"{of.slowest_ns:.4g}" + ("" if of.met else " (missed)"),
+        *(_noise(row, kind) for kind in known),
+        *([_similarity(row)] if report.conditions.model else []),
+    ]
+
+
 def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
     """Header and rows: each format, its core against the baseline, and its error."""
     known = kinds(report)
-    rows = [
-        [
-            row.row,
-            _bits(row),
-            added(row),
-            _baseline(report, row),
-            _over(row, "core", "area") if row.figures else "not measured",
-            _over(row, "core", "energy per MAC"),
-            _mean(row, "element", "area"),
-            _mean(row, "core", "area per MAC"),
-            _mean(row, "core", "energy per MAC"),
-            "" if row.slowest_ns is None else f"{row.slowest_ns:.4g}" + ("" if row.met else " (missed)"),
-            *(_noise(row, kind) for kind in known),
-            *([_similarity(row)] if report.conditions.model else []),
-        ]
-        for row in report.results
-    ]
+    rows = [_line(report, row, known) for row in report.results]
     header = [
         "row",
         "bits",
@@ -421,12 +457,11 @@ def _conditions(report: FormatsReport) -> list[str]:
             f" rows filled); {physical.capacitance_ff_per_um:.4g} fF and"
             f" {1e3 * (physical.resistance_kohm_per_um or 0):.3g} ohm per um ({physical.source})."
         )
+    runs = ", ".join(f"{row.row} {row.runs}" for row in report.results if row.runs) or "No row was built"
     lines.append(
         f"- Runs: added until the intervals of area and power of a row's core are within"
         f" {100 * conditions.half_width:.2g} points, or {100 * conditions.half_width:.2g} % of its own where it takes"
-        f" more than its baseline; at most {conditions.runs}. "
-        + ", ".join(f"{row.row} {row.runs}" for row in report.results if row.runs)
-        + "."
+        f" more than its baseline; at most {conditions.runs}. {runs}."
     )
     fed = {
         (each.tensors, each.layer, each.seed, each.depth): row.row

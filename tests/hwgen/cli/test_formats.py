@@ -7,7 +7,7 @@ import pytest
 from hwgen.cli.options import LANES
 from hwgen.measure import formats as module
 from hwgen.measure.requests import FormatsRequest, Physical
-from hwgen.measure.rows import BASELINE, NOT_BUILT, TWICE, known
+from hwgen.measure.rows import BASELINE, NOT_BUILT, RULES, every
 from hwgen.measure.stimulus import Stimulus
 from hwgen.report import schema
 
@@ -37,7 +37,7 @@ def test_all_rows_are_measured_where_none_is_named(run, asked: list[FormatsReque
     status, _, err = run("formats", "--no-cache")
     assert status == 0, err
     (request,) = asked
-    assert [row.name for row in request.rows] == [*known(), *TWICE, *NOT_BUILT]
+    assert [row.name for row in request.rows] == list(every())
     assert (request.baseline, request.lanes, request.physical) == (BASELINE, LANES, Physical())
     assert (request.runs, request.half_width, request.clock_ns) == (16, 0.005, None)
     names = {path.name for path in (tmp_path / "reports").iterdir()}
@@ -52,6 +52,18 @@ def test_rows_that_a_report_has_are_not_searched_for(run, asked: list[FormatsReq
         said = "hwgen: lanes and recipes of nvfp4, nvfp4-2x16, mixfp4, mxfp4 as formats.json has them; --search looks"
         assert (said in err) == (not options)
     assert [len(request.selected) for request in asked] == [4, 0, 0]
+
+
+def test_rows_without_a_core_need_no_report(run, asked: list[FormatsRequest]) -> None:
+    status, _, err = run("formats", "--no-cache", "--rows", ",".join((*RULES, *NOT_BUILT)))
+    assert (status, err.count("as formats.json has them"), len(asked)) == (0, 0, 1)
+
+
+def test_help_names_rows_without_a_core(run) -> None:
+    status, out, _ = run("formats", "--help")
+    said = " ".join(out.split())
+    assert status == 0
+    assert "four-over-six has the core of another row; bipolar, int4-fp16, l-mul, opt1 have none, and say why." in said
 
 
 def test_two_files_with_formats_of_one_name_are_refused(run, asked: list[FormatsRequest], tmp_path: Path) -> None:

@@ -103,6 +103,27 @@ def test_products_that_are_cut_have_their_lanes_beside_another_format(tmp_path: 
     assert resolved(str(path)).dot == "windowed"
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[elements.T]\ninteger = 4\n", r"\[elements\]"),
+        (
+            "[elements.T]\ninteger = 4\n[scales.S]\nexponent_bits = 4\nmantissa_bits = 3\n",
+            r"\[elements\] and \[scales\]",
+        ),
+        ("[formats]\n", r"\[formats\]"),
+        ('a = "nvfp4"\nb = "nvfp4"\n[scales.S]\nexponent_bits = 4\nmantissa_bits = 3\n', r"\[scales\]"),
+    ],
+)
+def test_parts_without_a_format_name_the_table_that_is_missing(text: str, found: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(
+        InputError, match=rf"mine.toml': table \[formats.NAME\] is missing; the file has {found} alone$"
+    ):
+        resolved(str(path))
+
+
 def test_what_elements_count_is_in_the_largest_number(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     form = {"elements": ["E2M1", "INT4"], "factors": [1, 2], "full_scale": 7 * 2 * 480}

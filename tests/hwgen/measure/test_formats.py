@@ -20,13 +20,14 @@ from hwgen.measure.flow import Flow
 from hwgen.measure.formats import measure_formats
 from hwgen.measure.losses import MODELS, errors_of
 from hwgen.measure.requests import FormatsRequest, Physical, Row
-from hwgen.measure.rows import BASELINE, rows_of
+from hwgen.measure.rows import BASELINE, NOT_BUILT, rows_of
 from hwgen.measure.runs import Run
 from hwgen.measure.selection import Aim, Selected
 from hwgen.measure.stimulus import Stimulus
 from hwgen.power.consumption import DYNAMIC, Consumption
 from hwgen.report import schema
 from hwgen.report.check import findings
+from hwgen.report.markdown.formats import markdown
 from hwgen.report.precision import half_width
 from hwgen.stats import paired
 from sim import accuracy
@@ -283,6 +284,46 @@ def test_a_row_that_cannot_be_measured_stays_in_the_table(bench: Bench) -> None:
     assert rows["other"].unlike == ("fraction_bits = 30, not 35",)
 
 
+def test_a_rule_has_the_cost_of_another_row_and_its_own_error(bench: Bench) -> None:
+    report = table(request(*rows_of(["mixfp4", "four-over-six"]), runs=1))
+    rows = by_name(report)
+    assert list(rows) == ["nvfp4", "mixfp4", "four-over-six"]
+    nvfp4, rule = rows["nvfp4"], rows["four-over-six"]
+    assert (rule.design, rule.not_measured, rule.figures) == ("nvfp4-small", "its hardware is that of nvfp4", ())
+    assert (rule.a, rule.b, rule.products, rule.summed) == (nvfp4.a, nvfp4.b, 16, 16)
+    assert rule.errors == tuple(each for each in nvfp4.errors if each.rule == "four-over-six")
+    assert rule.decibels("gaussian") == {"four-over-six": nvfp4.decibels("gaussian")["four-over-six"]}
+    assert [name for name, _ in bench.searched] == ["nvfp4-small", "mixfp4-small"]
+    assert schema.from_json(schema.to_json(report)) == report
+
+
+def test_rows_without_a_core_are_answered_at_once(bench: Bench) -> None:
+    """Nothing is searched or built, the baseline neither."""
+    asked = rows_of(["four-over-six", *NOT_BUILT])
+    report = table(request(*asked))
+    assert (bench.searched, bench.built) == ([], [])
+    rows = by_name(report)
+    assert list(rows) == [row.name for row in asked]
+    assert [design.name for design in report.designs] == ["nvfp4-small"]
+    assert rows["four-over-six"].not_measured == "its hardware is that of nvfp4, which is not in this table"
+    assert rows["four-over-six"].decibels("gaussian")
+    assert rows["opt1"].not_measured == NOT_BUILT["opt1"]
+    text = markdown(report, "formats.png")
+    assert "at most 16. No row was built.\n" in text
+    assert schema.from_json(schema.to_json(report)) == report
+
+
+def test_what_inexact_products_lose_is_measured(bench: Bench) -> None:
+    """It is said in the row, as docs/formats.md has it."""
+    reason = by_name(table(request(*rows_of(["l-mul"]))))["l-mul"].not_measured
+    found = accuracy.additive_error()
+    assert reason is not None
+    assert reason.startswith(f"{NOT_BUILT['l-mul']}; measured on E4M3: ")
+    assert reason.endswith(f"products of gaussian numbers have {found.decibels:.1f} dB against the exact ones")
+    page = " ".join((Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8").split())
+    assert f"Products of gaussian numbers in E4M3 have {found.decibels:.1f} dB against the exact ones." in page
+
+
 def test_the_baseline_must_be_measured(bench: Bench) -> None:
     def make(config: TensorCoreConfig, number: int) -> Run:
         raise InputError("out of reach")
@@ -339,7 +380,8 @@ def test_errors_of_a_model_stand_beside_those_of_drawn_tensors(bench: Bench, mon
         *(accuracy.Noise({"layer": accuracy.Energies(ratio, 1.0)}) for ratio in (100.0, 1000.0)), np.array([0.9, 0.8])
     )
     monkeypatch.setitem(MODELS, "minilm", lambda: SimpleNamespace(errors=lambda *_, **__: of))
-    report = table(dataclasses.replace(request(*rows_of(["mixfp4"]), runs=1), model="minilm"))
+    asked = request(*rows_of(["mixfp4", "four-over-six"]), runs=1)
+    report = table(dataclasses.replace(asked, model="minilm"))
     assert report.conditions.model == "minilm"
     for row in report.results:
         for error in row.errors:
@@ -347,6 +389,7 @@ def test_errors_of_a_model_stand_beside_those_of_drawn_tensors(bench: Bench, mon
             assert error.decibels[schema.ACTIVATIONS] == pytest.approx(30)
         assert row.similarities is not None
         assert [each.mean for each in row.similarities.values()] == pytest.approx([0.85] * len(row.similarities))
+    assert list(by_name(report)["four-over-six"].similarities or {}) == ["four-over-six"]
 
 
 def test_what_is_stored_and_lost(bench: Bench) -> None:

@@ -7,23 +7,53 @@ from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS
 from hwgen.measure import rows as module
 from hwgen.measure.requests import Row
-from hwgen.measure.rows import BASELINE, NOT_BUILT, TWICE, known, row_name, rows_of, with_products
+from hwgen.measure.rows import BASELINE, NOT_BUILT, RULES, TWICE, every, known, row_name, rows_of, with_products
 
 
 def test_every_small_core_has_a_row() -> None:
     assert {f"{name}-small" for name in known()} == {
         name for name, core in NAMED.items() if name.endswith("-small") and not core.slotted
     }
-    cores = tuple(Row(name, NAMED[f"{name}-small"]) for name in known())
-    assert rows_of()[: len(cores)] == cores
-    assert [row.name for row in rows_of()[len(cores) :]] == [*TWICE, *NOT_BUILT]
+    assert [row.config for row in rows_of(known())] == [NAMED[f"{name}-small"] for name in known()]
+
+
+def test_rows_stand_in_the_order_of_their_kinds() -> None:
+    """As issue 17 lists them, variants of a row behind it."""
+    kinds = (
+        "nvfp4 mixfp4 mixfp4-2x16 mixfp4-weights four-over-six nvint4 mxfp4 mxfp4-2x16 fp4-ue5m3-b16 fp4-ue5m3-b32",
+        "if4 razer blockdialect hif4 msfp12",
+        "mxfp8-e4m3 mxfp8-e5m2 mxfp6-e2m3 mxfp6-e3m2 mxint8 w4a8",
+        "int4 int8 w4a8-int ternary bipolar int4-fp16 l-mul opt1",
+    )
+    assert [row.name for row in rows_of()] == list(every()) == [name for kind in kinds for name in kind.split()]
+    assert {*every()} == {*known(), *TWICE, *RULES, *NOT_BUILT}
+    assert set(known()) < set(every())
+    # Who names rows has them in that order.
+    assert [row.name for row in rows_of(["opt1", "mixfp4", "nvfp4"])] == ["opt1", "mixfp4", "nvfp4"]
+
+
+def test_a_core_of_a_format_that_is_new_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "NAMED", {"later-small": NAMED["if4-small"], **NAMED})
+    assert every()[-2:] == ("opt1", "later")
 
 
 def test_rows_that_no_core_computes_say_why() -> None:
-    (row,) = rows_of(["l-mul"])
-    assert row.config is None
-    assert "every product is inexact" in row.reason
-    assert not set(NOT_BUILT) & {*known(), *BLOCK_FORMATS}
+    for row in rows_of(NOT_BUILT):
+        assert row.config is None
+        # What a core here gives is in every reason, and what their hardware does instead.
+        assert "; a core here " in row.reason
+        assert "arXiv" in row.reason or row.name == "int4-fp16"
+    assert not {*NOT_BUILT, *RULES} & {*known(), *BLOCK_FORMATS}
+
+
+def test_the_exact_sum_of_a_block_with_fp16() -> None:
+    """FP16 reaches 65504 and has 24 places behind the point; integers of 4 bits reach 7, and a block has 16."""
+    assert f"would take {(65504 * 2**24 * 7 * 16).bit_length()} bits and a sign" in NOT_BUILT["int4-fp16"]
+
+
+def test_a_rule_has_the_core_of_another_row() -> None:
+    assert rows_of(["four-over-six"]) == (Row("four-over-six", None, "its hardware is that of nvfp4"),)
+    assert {*RULES.values()} <= {*known()}
 
 
 def test_more_blocks_of_a_format_are_a_row_of_their_own() -> None:
@@ -45,7 +75,7 @@ def test_as_many_products_need_whole_blocks() -> None:
 
 
 def test_a_format_without_a_core_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "NAMED", {"nvfp4-small": BASELINE})
+    monkeypatch.setattr(module, "find", lambda name: None)
     assert rows_of(["if4"]) == (Row("if4", None, "no configuration if4-small"),)
 
 
@@ -54,6 +84,8 @@ def test_a_format_without_a_core_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         (["mixfp"], "unknown row 'mixfp': known are nvfp4, .*; did you mean 'mixfp4'?"),
         (["mxfp4-2x8"], "unknown row 'mxfp4-2x8'"),
+        (["l-mull"], "unknown row 'l-mull': known are nvfp4, .*, opt1; did you mean 'l-mul'?"),
+        (["hif4-8x64"], "configuration 'hif4-8x64-small': fraction_bits = 35"),
         (["nvfp4", "mixfp4", "nvfp4"], "'nvfp4' is given twice"),
         ([""], "unknown row ''"),
     ],

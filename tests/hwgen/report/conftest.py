@@ -61,6 +61,21 @@ def measured(name: str, area: float, energy: float, error: float, products: int 
 
 
 @pytest.fixture
+def with_rule(formats_report: schema.FormatsReport) -> schema.FormatsReport:
+    """The same table with a row that is a rule for the scales of the baseline."""
+    first, *_ = formats_report.results
+    rule = measured(
+        "four-over-six",
+        *(0.0, 0.0, 0.0),
+        **{"design": first.design, "baseline": None, "not_measured": "its hardware is that of nvfp4"},
+        **{"a": first.a, "b": first.b, "errors": first.errors[1:]},
+        **dict.fromkeys(("slowest_ns", "held_by", "met", "stimulus", "checked")),
+        **{"figures": (), "blocks_um2": {}, "closing": {}},
+    )
+    return dataclasses.replace(formats_report, results=(*formats_report.results, rule))
+
+
+@pytest.fixture
 def formats_report() -> schema.FormatsReport:
     """A baseline with two rules, a cheaper row, one that is beaten, one that is late, and one without figures."""
     source = schema.load(REPORTS / "overhead.json")

@@ -11,6 +11,7 @@ import pytest
 from hwgen.errors import InputError
 from hwgen.report import schema
 from hwgen.report.beside import beside
+from hwgen.report.markdown.beside import summary
 
 
 def elsewhere(report: schema.FormatsReport, name: str = "other", clock_ns: float = 5.0) -> schema.FormatsReport:
@@ -57,6 +58,20 @@ def test_a_row_says_what_it_is_where_it_was_measured(formats_report: schema.Form
     (row,) = (row for row in beside({"a": first, "b": formats_report}).results if row.row == "late")
     assert row.baseline == "nvfp4-small"
     assert [core.not_measured for core in row.cores.values()] == ["too wide", None]
+
+
+def test_a_rule_has_the_core_of_its_row(with_rule: schema.FormatsReport) -> None:
+    found = beside({"one": with_rule, "two": elsewhere(with_rule)})
+    row = found.results[-1]
+    assert (row.row, row.baseline) == ("four-over-six", "nvfp4-small")
+    for core in row.cores.values():
+        assert (core.not_measured, core.met, core.slowest_ns) == (None, True, 0.99)
+        assert [(each.metric, each.mean, each.overhead) for each in core.figures] == [
+            ("area per MAC", 30.0, None),
+            ("energy per MAC", 100.0, None),
+        ]
+    _, lines = summary(found)
+    assert lines[-1][:2] == ["four-over-six (1 x 16)", "as nvfp4-small, 30 um2"]
 
 
 def test_whole_names_where_their_first_parts_are_alike(formats_report: schema.FormatsReport) -> None:

@@ -27,6 +27,20 @@ def test_points_know_whether_they_are_beaten(pairs):
     }
 
 
+def test_points_far_below_stand_at_the_edge_with_their_figure(pairs):
+    ((source, report), *_) = pairs
+    rows = list(report.results)
+    poor = dataclasses.replace(rows[2].errors[0], decibels={"gaussian": 2.0, "heavy-tailed": 17.0})
+    rows[2] = dataclasses.replace(rows[2], errors=(poor,))
+    found = formats.chart([(source, dataclasses.replace(report, results=tuple(rows)))]).data["formats"]
+    (cheap,) = (
+        each for each in found if (each["kind"], each["metric"], each["cost"]) == ("gaussian", "area per MAC", 28.0)
+    )
+    assert (cheap["name"], cheap["accuracy"]) == ("cheap: 2", 2.0)
+    assert 16 < cheap["place"] < 17
+    assert all(each["place"] == each["accuracy"] for each in found if each["name"] != "cheap: 2")
+
+
 def test_a_trained_models_output_can_be_chosen(pairs):
     source, report = pairs[0]
     first, *others = report.results

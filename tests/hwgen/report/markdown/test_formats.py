@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from hwgen.formats import BLOCK_FORMATS
 from hwgen.report import schema
 from hwgen.report.kinds import rendered, rendered_anew
 from hwgen.report.markdown.formats import csv, markdown, notes, summary
@@ -99,6 +100,53 @@ def test_the_table_says_what_a_row_costs_and_loses(formats_report: schema.Format
     assert found["later"]["core, area"] == "not measured"
     assert found["nvfp4-2x16"]["products"] == "2 x 16"
     assert found["late"]["ns"] == "1.04 (missed)"
+
+
+def test_a_rule_has_the_cost_of_the_row_whose_core_it_has(with_rule: schema.FormatsReport) -> None:
+    header, rows = summary(with_rule)
+    found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+    own, of = found["four-over-six"], found["nvfp4"]
+    assert own["core, area"] == own["core, energy"] == "that of nvfp4"
+    assert (own["over"], own["gaussian, dB"], own["products"]) == ("", "21.00", "1 x 16")
+    for name in ("element, um2", "um2/MAC", "fJ/MAC", "ns", "bits"):
+        assert own[name] == of[name] != ""
+    said = "its cost is that of nvfp4: its hardware is the same"
+    assert notes(with_rule)["four-over-six"] == said
+    lines = pd.read_csv(io.StringIO(csv(with_rule)))
+    areas = lines[(lines["scope"] == "core") & (lines["metric"] == "area per MAC")].set_index("row")
+    rule = areas.loc["four-over-six"]
+    assert (rule["value"], rule["runs"], rule["clock_met"], rule["note"]) == (30.0, 6, True, said)
+    # Nor is it a baseline.
+    assert (
+        markdown(with_rule, "formats.png").count("*Products alone*, each of them over nvfp4 with 16: nvfp4-2x16 ") == 1
+    )
+    assert "four-over-six with" not in markdown(with_rule, "formats.png")
+    alone = dataclasses.replace(with_rule, results=with_rule.results[-1:])
+    assert summary(alone)[1][0][4:6] == ["not measured", ""]
+
+
+def test_a_row_says_what_its_errors_are_of(formats_report: schema.FormatsReport) -> None:
+    """Where no block has a scale, and where a rule is not that of the source."""
+    row = formats_report.results[2]
+    assert row.a is not None
+    tensor = "its errors are those of one scale for a whole tensor; with scales for a group, a row or a token, which"
+    for changes, words in (
+        ({"scale_bits": 0}, tensor),
+        ({"name": "blockdialect"}, "by the rule for weights, since ties"),
+    ):
+        stored = dataclasses.replace(row.a, **changes)
+        for sides in ({"a": stored}, {"b": stored}, {"a": stored, "b": stored}):
+            report = dataclasses.replace(formats_report, results=(dataclasses.replace(row, **sides),))
+            assert notes(report)["cheap"].count(words) == 1
+            assert f"\n- cheap: {notes(report)['cheap']}.\n" in markdown(report, "formats.png")
+    assert "cheap" not in notes(formats_report)
+
+
+def test_integers_are_rows_without_block_scales() -> None:
+    """What the note on scales hangs on."""
+    bits = {name: form.stored_scale_width for name, form in BLOCK_FORMATS.items()}
+    assert {name for name in bits if bits[name] == 0} == {"int4", "int8", "ternary"}
+    assert "blockdialect" in bits
 
 
 def test_fairness_stands_above_the_table(formats_report: schema.FormatsReport) -> None:
