@@ -150,7 +150,8 @@ def in_range(config: Built, module: str) -> list[str]:
     They are those of `hwgen.formats.Bounds`: the largest block sum, the largest term, and the exponents of two scales;
     a term with a zero scale is zero. With a slot the exponents are those of products, too. The words of a block's
     products at half the rate have nothing in their top place, which ``tests/hwgen/rtl/accumulate/test_products.py``
-    proves. In quantisers: exponents of a block with a scale, and of a tensor scale.
+    proves. Where they stand for a term there is nothing above them, which ``test_stepwise_proof.py`` there proves. In
+    quantisers: exponents of a block with a scale, and of a tensor scale.
 
     Parameters
     ----------
@@ -168,8 +169,15 @@ def in_range(config: Built, module: str) -> list[str]:
     if module == "scale_product":
         return [f"$signed(sum) <= {largest}", f"$signed(sum) >= -{largest}"]
     if module == "aligned_sum" and config.slotted:
-        words = ProductWindows(config).words
-        return [f"!further[{(group + 1) * words - 1}]" for group in range(config.groups)]
+        products, width = ProductWindows(config), Windows.of(config).aligned_term.width
+        words, top = products.words, products.below + products.words
+        return [
+            *(f"!further[{(group + 1) * words - 1}]" for group in range(config.groups)),
+            *(
+                f"(!half || terms[{(group + 1) * width - 1}:{group * width + top}] == 0)"
+                for group in range(config.groups)
+            ),
+        ]
     if module != "accumulate":
         return []
     fields = dict(terms_layout(config))
