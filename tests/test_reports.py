@@ -279,6 +279,47 @@ def test_the_page_on_half_the_rate_states_what_the_reports_say() -> None:
     assert f"its power is {100 * same.value:.1f} % more" in " ".join(page.split())
 
 
+TARGETS = {
+    "area, at most +1.0 %": "area",
+    "power in steps of FP4, at most +0.5 %": "total power",
+    "the same without glitches": "total power, no glitches",
+    "power at half rate, 0 %": "total power, half rate",
+    "the same at half rate without glitches": "total power, no glitches, half rate",
+}
+"""What the project wants of cores with a slot, and the metric that says it."""
+FP4_ALONE = {
+    "overhead-multi": "overhead",
+    "overhead-multi-asap7": "overhead-asap7",
+    "overhead-multi-sg13g2": "overhead-sg13g2",
+}
+"""Reports on cores with a slot, and those on cores without one at the same clock."""
+
+
+def _of_core(name: str, metric: str) -> Estimate:
+    overhead = _overhead(name).find("core", metric).overhead
+    assert overhead is not None
+    return overhead
+
+
+def test_targets_stand_beside_what_was_measured() -> None:
+    page = (REPORTS.parent / "docs" / "half-rate.md").read_text(encoding="utf-8")
+    lines = [[what, *(percent(_of_core(name, metric)) for name in FP4_ALONE)] for what, metric in TARGETS.items()]
+    areas = [[next(iter(_area(each, "core").values.values())) for each in pair] for pair in FP4_ALONE.items()]
+    lines.append(["area over FP4 alone, at most 2.3 x", *(f"{slotted / alone:.2f} x" for slotted, alone in areas)])
+    rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    assert rows in page, rows
+    assert all(_overhead(name).asked_ns == _overhead(alone).asked_ns for name, alone in FP4_ALONE.items())
+    without = {name: _of_core(name, "total power, no glitches, half rate") for name in HALF_RATE}
+    # The page says two, and which.
+    assert [name for name, each in without.items() if not each.low <= 0 <= each.high] == [
+        "overhead-multi-1100ps",
+        "overhead-multi-sg13g2",
+    ]
+    assert f"1.1 ns, {percent(without['overhead-multi-1100ps'])}" in page
+    intervals = [_of_core(name, "total power, half rate") for name in HALF_RATE]
+    assert f"up to {100 * max(each.high - each.low for each in intervals):.0f} points wide" in page
+
+
 def test_the_readme_is_short() -> None:
     text = README.read_text(encoding="utf-8")
     assert len(text.split()) <= MOST_WORDS
@@ -308,6 +349,12 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
     )
     assert f"on sg13g2 {area:+.1f} % and {power:+.1f} %" in text
     assert f"On sg13g2, at 5 ns, it takes {area:.1f} % more area and {-power:.1f} % less power" in page
+    settled = 100 * _overhead("overhead-multi-sg13g2").find("core", "total power, no glitches").overhead.value
+    assert f"Without glitches it takes {settled:.1f} % more power there" in page
+    uniform = 100 * _overhead("overhead-multi-e0m3").find("core", "total power").overhead.value
+    assert "Over uniform 4-bit codes, [its area is the same](docs/half-rate.md#what-mixfp4-adds)" in text
+    assert f"its power {uniform:+.1f} %" in text
+    assert f"On data of their own MixFP4 takes {uniform:.1f} % more power" in page
     clocks = [100 * each.overhead.value for each in _explored().results if each.metric == "area" and each.overhead]
     results = " ".join(RESULTS.read_text(encoding="utf-8").split())
     assert f"the core's area grows by {min(clocks):+.1f} to {max(clocks):+.1f} %" in results

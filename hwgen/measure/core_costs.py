@@ -10,6 +10,7 @@ from pathlib import Path
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.cost.model import HALF_RATE_PART, CoreCost, Ratio
 from hwgen.errors import InputError
+from hwgen.measure.clock import USUAL
 from hwgen.report import schema
 from hwgen.report.schema import HALF_RATE, IDLE, OverheadReport
 from hwgen.report.shipped import shipped
@@ -81,6 +82,21 @@ def _at_a_clock(report: OverheadReport) -> bool:
     return report.conditions.closing is not None
 
 
+def _at_the_usual_clock(report: OverheadReport) -> bool:
+    conditions = report.conditions
+    usual = (period for prefix, period in USUAL.items() if conditions.flow.library.name.startswith(prefix))
+    return any(math.isclose(conditions.clock_ns, period) for period in usual)
+
+
+def _of_new_operands(report: OverheadReport) -> bool:
+    """Operands change with every step, where others hold one of them for some steps."""
+    return report.conditions.stimulus.hold == 1
+
+
+_PREFERRED = (_on_the_default, _at_a_clock, _at_the_usual_clock, _of_new_operands)
+"""Of several reports, those of which the first says yes; of several of these, of which the second does; and so on."""
+
+
 @dataclass(frozen=True)
 class Conditions:
     """What figures of other hardware hold for that a core is to stand beside.
@@ -107,7 +123,9 @@ class Conditions:
         return f"{self.library} at {self.clock_ns:g} ns"
 
 
-def _candidates(configs: Sequence[TensorCoreConfig], directory: Path, beside: Conditions | None) -> list[Path]:
+def _candidates(
+    configs: Sequence[TensorCoreConfig], directory: Path, beside: Conditions | None
+) -> list[tuple[Path, OverheadReport]]:
     """Reports on overheads in ``directory`` that hold these configurations; of several, the preferred ones."""
     found: list[tuple[Path, OverheadReport]] = []
     for path in sorted(directory.glob("*.json")) if directory.is_dir() else []:
@@ -119,17 +137,17 @@ def _candidates(configs: Sequence[TensorCoreConfig], directory: Path, beside: Co
             continue
         if all(design in report.designs for design in _designs(configs)):
             found.append((path, report))
-    for preferred in (_on_the_default, _at_a_clock):
+    for preferred in _PREFERRED:
         found = [(path, report) for path, report in found if preferred(report)] or found
-    return [path for path, _ in found]
+    return found
 
 
 def find(configs: Sequence[TensorCoreConfig], directory: Path, beside: Conditions | None = None) -> MeasuredCores:
     """Read the report on overheads that holds these configurations: one in ``directory``, else one of the package.
 
     Of several, that on the default library with all its cells; of several of these, that of netlists sized for a clock,
-    not of those as mapped. Reports that say the same of the cores are as good as one: a core may have been measured
-    beside several others.
+    not of those as mapped; then at the usual clock of the library, and with new operands in every step. Reports that
+    say the same of the cores are as good as one: a core may have been measured beside several others.
 
     Parameters
     ----------
@@ -146,8 +164,8 @@ def find(configs: Sequence[TensorCoreConfig], directory: Path, beside: Condition
         There is none, or several that say different things, or the one is damaged.
     """
     names = " and ".join(config.name for config in configs)
-    paths = _candidates(configs, directory, beside) or _candidates(configs, shipped(), beside)
-    found = [read(path, configs) for path in paths]
+    candidates = _candidates(configs, directory, beside) or _candidates(configs, shipped(), beside)
+    found = [read(path, configs) for path, _ in candidates]
     if not found:
         which, hint = ("", "; --report takes one from elsewhere") if beside is None else (f", {beside},", "")
         raise InputError(
@@ -157,7 +175,12 @@ def find(configs: Sequence[TensorCoreConfig], directory: Path, beside: Condition
     if beside is not None:
         return max(found, key=lambda each: each.runs)
     if any(replace(other, path=found[0].path) != found[0] for other in found[1:]):
-        raise InputError(f"several reports on {names}: choose one with --report of {', '.join(map(str, paths))}")
+        choices = []
+        for each, (path, report) in zip(found, candidates, strict=True):
+            # A core alone may have been measured beside several others.
+            others = [f", beside {name}" for name in report.names if name not in each.cores]
+            choices.append(f"{path} ({each.library}, {each.clock_ns:g} ns{''.join(others)})")
+        raise InputError(f"several reports on {names}: choose one with --report of {', '.join(choices)}")
     return found[0]
 
 

@@ -32,7 +32,7 @@ are below 2^32, and vanish beside a C that is near the end of FP32.
 
 K = 32, 25 fraction bits and rounding toward zero are those of Blackwell's ``kind::f8f6f4``. For E4M3 and E5M2 MMA-Sim
 (arXiv 2511.10909) and sf-tensor/tcgen05 say so independently. For E2M3, E3M2, E2M1 and unequal types sf-tensor/tcgen05
-is the only source. docs/golden.md says what none of them has shown. `parts` has the same in pieces, in Python's
+is the only source. docs/unscaled.md says what none of them has shown. `parts` has the same in pieces, in Python's
 integers.
 """
 

@@ -7,9 +7,10 @@ from collections.abc import Collection, Sequence
 
 from hwgen.config import ELEMENT_REGISTERS, LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.config.quantiser import QUANTISER_REGISTERS, QuantiserConfig
+from hwgen.formats.unscaled import HIGHEST_PRODUCT
 from hwgen.rtl.accumulate.aligned_sum import Windows
 from hwgen.rtl.accumulate.products import ProductWindows
-from hwgen.rtl.accumulate.terms import terms_layout
+from hwgen.rtl.accumulate.terms import emax_layout, terms_layout
 
 __all__ = [
     "GUESSES",
@@ -147,9 +148,10 @@ def in_range(config: Built, module: str) -> list[str]:
     """Verilog conditions that the inputs of a block keep in every core, none of them for most blocks.
 
     They are those of `hwgen.formats.Bounds`: the largest block sum, the largest term, and the exponents of two scales;
-    a term with a zero scale is zero. The words of a block's products at half the rate have nothing in their top place,
-    which ``tests/hwgen/rtl/accumulate/test_products.py`` proves. In quantisers: exponents of a block with a scale, and
-    of a tensor scale.
+    a term with a zero scale is zero. With a slot the exponents are those of products, too. The words of a block's
+    products at half the rate have nothing in their top place, which ``tests/hwgen/rtl/accumulate/test_products.py``
+    proves. Where they stand for a term there is nothing above them, which ``test_stepwise_proof.py`` there proves. In
+    quantisers: exponents of a block with a scale, and of a tensor scale.
 
     Parameters
     ----------
@@ -167,8 +169,15 @@ def in_range(config: Built, module: str) -> list[str]:
     if module == "scale_product":
         return [f"$signed(sum) <= {largest}", f"$signed(sum) >= -{largest}"]
     if module == "aligned_sum" and config.slotted:
-        words = ProductWindows(config).words
-        return [f"!further[{(group + 1) * words - 1}]" for group in range(config.groups)]
+        products, width = ProductWindows(config), Windows.of(config).aligned_term.width
+        words, top = products.words, products.below + products.words
+        return [
+            *(f"!further[{(group + 1) * words - 1}]" for group in range(config.groups)),
+            *(
+                f"(!half || terms[{(group + 1) * width - 1}:{group * width + top}] == 0)"
+                for group in range(config.groups)
+            ),
+        ]
     if module != "accumulate":
         return []
     fields = dict(terms_layout(config))
@@ -185,6 +194,15 @@ def in_range(config: Built, module: str) -> list[str]:
     start, width = fields["exponent"].offset, fields["exponent"].width
     exponent = f"terms[{start + width - 1}:{start}]"
     active = f"terms[{fields['active'].offset}]" if "active" in fields else "1"
+    if config.slotted:
+        # Of a term, or of a product that is infinite: both count from the lowest exponent of a product. Between steps
+        # a register may hold what says FP4 beside exponents of products, so no more is taken for granted.
+        highest = HIGHEST_PRODUCT + 2 - emax_layout(config)[1]
+        return [
+            *conditions,
+            f"{exponent} <= {highest}",
+            *(f"({active} || {part(group, 'magnitude')} == 0)" for group in range(config.sums)),
+        ]
     conditions.append(f"{exponent} <= {highest if config.groups == 1 else f'({active} ? {highest} : 0)'}")
     conditions += [f"({active} || {part(group, 'magnitude')} == 0)" for group in range(config.sums)]
     if config.groups > 1:

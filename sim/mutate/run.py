@@ -70,6 +70,11 @@ CORES = (
         rounding="nearest_even",
         pipeline=("sums",),
     ),
+    TensorCoreConfig(
+        *("mixfp4-slot-groups", MIXFP4, MIXFP4, 1, 1, 2),
+        slot="full",
+        pipeline=("decoded", "factors", "compared"),
+    ),
     *(
         replace(NAMED[f"{name}-small"], name=f"{name}-{dot}", rows=1, columns=1, dot=dot)
         for name, dot in (

@@ -286,6 +286,25 @@ def test_the_energy_that_the_documentation_compares_with_a_gpu(run, tmp_path: Pa
 
 
 @pytest.mark.usefixtures("undrawn")
+def test_the_time_that_the_documentation_gives_for_attention_in_fp8(run, tmp_path: Path) -> None:
+    """docs/cost.md, attention in FP8."""
+    report = tmp_path / "measured.json"
+    _measured("overhead-multi.json", report)
+    model = ("cost", "--model", "llama-3.1-8b", "--phase", "prefill", "--sequence", 8192, "--report", report, "--json")
+    times = []
+    for options in ((), ("--half-rate", "attention")):
+        status, out, err = run(*model, "--config", "mixfp4-multi-small", *options)
+        assert (status, err) == (0, "")
+        (time,) = (each for each in json.loads(out)["totals"] if each["metric"] == "time per token")
+        times.append(1e6 * time["values"]["mixfp4-multi-small"])
+    macs = {each["gemm"]: each["macs"] * each["count"] for each in json.loads(out)["results"]}
+    page = " ".join((Path(__file__).parents[2] / "docs" / "cost.md").read_text(encoding="utf-8").split())
+    share = (macs["scores"] + macs["values"]) / sum(macs.values())
+    assert f"{times[0]:.1f} us on 64 cores at 1 ns, and {times[1]:.1f} us with attention in FP8" in page
+    assert f"Scores and values are {100 * share:.0f} %" in page
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_cost_of_other_assumptions(run, tmp_path: Path) -> None:
     """Every option reaches the report."""
     report = tmp_path / "measured.json"

@@ -192,6 +192,31 @@ def test_reports_are_found(tmp_path):
     assert find(PAIR, tmp_path).path.name == "c.json"
 
 
+def test_the_usual_clock_and_new_operands_go_first(tmp_path):
+    """And if that leaves several, the message says what each is of."""
+
+    def write(name, clock_ns, hold, area):
+        content = changed(area=("um2", area, area + 1, (0.0, 0.1)))
+        content["conditions"]["flow"]["library"].update(name="generic7")
+        content["conditions"]["clock_ns"] = clock_ns
+        content["conditions"]["stimulus"]["hold"] = hold
+        (tmp_path / name).write_text(json.dumps(content))
+
+    write("slow.json", 2.0, 1, 50.0)
+    write("fast.json", 0.8, 1, 70.0)
+    several = r"several reports on nvfp4-blackwell and mixfp4-blackwell: choose one with --report of "
+    with pytest.raises(
+        InputError, match=several + r".*fast\.json \(generic7, 0\.8 ns\), .*slow\.json \(generic7, 2 ns\)"
+    ):
+        find(PAIR, tmp_path)
+    write("held.json", 1.0, 4, 61.0)
+    write("usual.json", 1.0, 1, 60.0)
+    assert find(PAIR, tmp_path).path.name == "usual.json"
+    write("again.json", 1.0, 1, 62.0)
+    with pytest.raises(InputError, match=r"again\.json \(generic7, 1 ns, beside mixfp4-blackwell\), "):
+        find(PAIR[:1], tmp_path)
+
+
 def test_reports_that_say_the_same_are_as_good_as_one(tmp_path):
     """A core that was measured beside two others."""
     (tmp_path / "a.json").write_text(json.dumps(overheads()))

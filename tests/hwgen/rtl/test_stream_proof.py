@@ -20,6 +20,7 @@ from hwgen.rtl.accumulate.stepwise import Accumulate
 from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents, TermPlaces
 from hwgen.rtl.decode.operand import OperandDecoder
 from hwgen.rtl.dot import DotProduct
+from hwgen.rtl.lanes import lanes
 from hwgen.rtl.significand_products import SignificandProducts
 
 
@@ -38,18 +39,25 @@ class TagDecoder(OperandDecoder):
             *(getattr(self.operand.scales[0], field).eq(self.scales[0]) for field in ("significand", "exponent")),
         ]
         if self.config.slotted:
-            m.d.comb += [
-                self.operand.significands[0][0].eq(self.codes[0][0] & self.half),
-                self.operand.slots[0][0].exponent.eq(self.scales[0] & self.half),
-            ]
+            m.d.comb += self.operand.slots[0][0].exponent.eq(self.scales[0] & self.half)
+            if not lanes(self.config).shared:
+                m.d.comb += self.operand.significands[0][0].eq(self.codes[0][0] & self.half)
         return m
 
 
 class TagDot(DotProduct):
+    """Lanes that are shared with a slot give their tag as a sum in steps of FP4, and as a product in others."""
+
     def elaborate(self, platform):
         m = Module()
-        held = self.held(m, "tree", "enable_tree", {"tag": self.a[0].magnitude[0] ^ self.b[0].magnitude[0]})
-        m.d.comb += self.sum.eq(held["tag"])
+        tag = self.a[0].magnitude[0] ^ self.b[0].magnitude[0]
+        if not lanes(self.config).shared:
+            held = self.held(m, "tree", "enable_tree", {"tag": tag})
+            m.d.comb += self.sum.eq(held["tag"])
+            return m
+        held = self.held(m, "tree", "enable_tree", {"tag": tag & ~self.half})
+        held |= self.held(m, "tree", "enable_tree_products", {"product": tag & self.half})
+        m.d.comb += [self.sum.eq(held["tag"]), self.products.as_value()[0].eq(held["product"])]
         return m
 
 
@@ -382,10 +390,12 @@ CORES = [
     # The mode goes with its step.
     *(tiny(pipeline, slot="separate") for pipeline in (("decoded", "sums"), ("tree", "factors"), ("terms", "total"))),
     tiny(("factors", "compared"), slot="separate"),  # the largest exponent is found before the factors
+    # So it does where lanes and slot share a dot product, and its register.
+    *(tiny(pipeline, slot="full") for pipeline in (("decoded", "sums"), ("tree", "factors"), ("factors", "compared"))),
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("config", CORES, ids=lambda config: "-".join((config.numerics, config.slot, *config.pipeline)))
 @pytest.mark.usefixtures("tags")
 def test_stream_protocol(config, prover):
@@ -393,13 +403,11 @@ def test_stream_protocol(config, prover):
     assert "Property proved." in verdict(Observed(config), prover, "pdr")
 
 
-@pytest.mark.parametrize(
-    ("name", "slot"), [("nvfp4-small", "none"), ("nvfp4-blackwell", "none"), ("nvfp4-multi-small", "separate")]
-)
+@pytest.mark.parametrize("name", ["nvfp4-small", "nvfp4-blackwell", "nvfp4-multi-small", "nvfp4-multi-blackwell"])
 @pytest.mark.usefixtures("tags")
-def test_stream_protocol_of_named_pipelines(name, slot, prover):
+def test_stream_protocol_of_named_pipelines(name, prover):
     """For 14 cycles after reset, more than a step is in the core: without a bound it takes longer than ten minutes."""
-    found = verdict(Observed(tiny(NAMED[name].pipeline, slot=slot)), prover, "bmc3 -F 14")
+    found = verdict(Observed(tiny(NAMED[name].pipeline, slot=NAMED[name].slot)), prover, "bmc3 -F 14")
     assert "No output asserted in 14 frames" in found, found
 
 
@@ -481,22 +489,27 @@ class Early(control.Pipeline):
         return step
 
 
+@pytest.mark.parametrize("slot", ["separate", "full"])
 @pytest.mark.usefixtures("tags")
-def test_a_mode_of_another_step_is_found(prover, monkeypatch):
+def test_a_mode_of_another_step_is_found(slot, prover, monkeypatch):
     monkeypatch.setattr(control, "Pipeline", Early)
-    found = verdict(Observed(tiny(("tree", "factors"), slot="separate")), prover, "bmc3 -F 12")
+    found = verdict(Observed(tiny(("tree", "factors"), slot=slot)), prover, "bmc3 -F 12")
     assert "was asserted in frame" in found, found
 
 
 @pytest.mark.parametrize(
     "changes", [lambda before, held: before, lambda before, held: held], ids=["products stay", "products do not come"]
 )
-@pytest.mark.parametrize("pipeline", [("tree", "factors"), ("compared",)], ids="-".join)
+@pytest.mark.parametrize(
+    ("pipeline", "slot"),
+    [(("tree", "factors"), "separate"), (("tree", "factors"), "full"), (("compared",), "separate")],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
+)
 @pytest.mark.usefixtures("tags")
-def test_products_of_another_step_are_found(pipeline, changes, prover, monkeypatch):
+def test_products_of_another_step_are_found(pipeline, slot, changes, prover, monkeypatch):
     """Their registers stand still in steps of FP4, but for the first."""
     monkeypatch.setattr(control, "changes", changes)
-    found = verdict(Observed(tiny(pipeline, slot="separate")), prover, "bmc3 -F 12")
+    found = verdict(Observed(tiny(pipeline, slot=slot)), prover, "bmc3 -F 12")
     assert "was asserted in frame" in found, found
 
 
