@@ -68,7 +68,7 @@ class Steps:
         steps of FP4 is what their types say: it is put there.
     half
         bool, (S,): steps at half the rate, where the core has a slot. A byte of them is two codes, the first one lower.
-        Without it all steps are of FP4.
+        Without it all steps are of FP4. Where rows of such steps have scales, that is the byte of their first block.
     a_types, b_types
         uint8, (S,): types of the elements of such steps, see `hwgen.rtl.tensor_core.step_layout`.
     """
@@ -131,9 +131,14 @@ class Steps:
         rows = [
             x.reshape(count, -1)
             for form, codes, scales in sides
-            for x in (_stored(form, codes), _octets(form, _without_selector(form, scales)))
+            for x in (_stored(form, codes), _octets(form, self._sent(form, scales)))
         ]
         return np.concatenate([*rows, flags], axis=1)
+
+    def _sent(self, form: BlockFormat, scales: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Scales as the core gets them."""
+        sent = _without_selector(form, scales)
+        return np.where(self.half[:, None, None], scales, sent) if self.config.half_scaled else sent
 
     def bits(self) -> NDArray[np.uint8]:
         """Payload bits, (S, width of the payload), least significant first, in the order of `step_layout`."""
@@ -285,6 +290,9 @@ def _step_at_half_rate(steps: Steps, c: NDArray[np.uint32]) -> NDArray[np.uint32
     known = [(step, a, b) for step, (a, b) in enumerate(zip(of_a, of_b, strict=True)) if a and b]
     if known:
         chosen = [step for step, _, _ in known]
+        scales = {}
+        if config.half_scaled:
+            scales = {"a_scales": steps.a_scales[chosen][..., :1], "b_scales": steps.b_scales[chosen][..., :1]}
         d[chosen] = golden.unscaled_step(
             elements(steps.a_codes[chosen]),
             elements(steps.b_codes[chosen]),
@@ -293,6 +301,7 @@ def _step_at_half_rate(steps: Steps, c: NDArray[np.uint32]) -> NDArray[np.uint32
             b=[b for _, _, b in known],
             fraction_bits=config.half_fraction_bits,
             rounding=config.rounding,
+            **scales,
         ).view(np.uint32)
     return d
 

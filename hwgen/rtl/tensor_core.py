@@ -10,7 +10,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats.unscaled import TYPE_BITS
+from hwgen.formats.unscaled import SCALE, TYPE_BITS
 from hwgen.rtl import control
 from hwgen.rtl.decode.operand import (
     OperandDecoder,
@@ -44,6 +44,7 @@ def step_layout(config: TensorCoreConfig) -> data.StructLayout:
     8 g + j of a row is in ``codes[m][g][2 j]``, its low half, and ``codes[m][g][2 j + 1]``. ``a_type`` and ``b_type``
     are its types, codes of `hwgen.formats.unscaled.TYPES`. With a code that is none of these every D is NaN. Steps of
     FP4 ignore both, but for the bit `hwgen.formats.unscaled.SELECTOR` where steps choose the elements of blocks.
+    With ``config.half_scaled`` the byte of block 0 of a row is its E8M0 scale at half the rate; the others are ignored.
     """
     further = {"mode": 1, "a_type": TYPE_BITS, "b_type": TYPE_BITS} if config.slotted else {}
     return data.StructLayout(
@@ -190,6 +191,8 @@ class TensorCore(Block):
         shapes = {name: field.shape for name, field in fields.items()}
         if self.config.slotted:
             shapes |= {"half": 1, "element_type": TYPE_BITS}
+        if self.config.half_scaled:
+            shapes["half_scale"] = data.ArrayLayout(unsigned(SCALE.width), len(sent.codes))
         read = Signal(data.StructLayout(shapes), name=side)
         m.d.comb += read.codes.eq(sent.codes)
         if self.config.slotted:
@@ -197,6 +200,8 @@ class TensorCore(Block):
                 read.half.eq(self.step.payload.mode),
                 read.element_type.eq(getattr(self.step.payload, f"{side}_type")),
             ]
+        if self.config.half_scaled:
+            m.d.comb += [read.half_scale[row].eq(scales[0]) for row, scales in enumerate(sent.scales)]
         for row, scales in enumerate(sent.scales if self.config.form(side).has_scales else ()):
             m.d.comb += [read.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
         return read
@@ -213,6 +218,8 @@ class TensorCore(Block):
                 m.d.comb += edge.scales.eq(rows.scales[row])
             if self.config.slotted:
                 m.d.comb += [edge.half.eq(rows.half), edge.element_type.eq(rows.element_type)]
+            if self.config.half_scaled:
+                m.d.comb += edge.half_scale.eq(rows.half_scale[row])
         decoded = [edge.operand for edge in edges]
         if "decoded" in loads:
             decoded = [_held(m, loads["decoded"], row, f"decoded_{side}{index}") for index, row in enumerate(decoded)]
@@ -234,8 +241,14 @@ class TensorCore(Block):
         scales = _held(m, enable, operand.scales, f"{name}_scales")
         m.d.comb += [behind.eq(operand), behind.scales.eq(scales)]
         self._nan_behind(m, enable, operand, behind, side, name)
+        self._half_scale_behind(m, enable, operand, behind, name)
         self._slots_behind(m, enable, operand, behind, name)
         return behind
+
+    def _half_scale_behind(self, m: Module, enable: Value, operand: Any, behind: Any, name: str) -> None:
+        """The row's scale at half the rate, a register behind; where there is one."""
+        if self.config.half_scaled:
+            m.d.comb += behind.half_scale.eq(_held(m, enable, operand.half_scale, f"{name}_half_scale"))
 
     def _slots_behind(self, m: Module, enable: Value, operand: Any, behind: Any, name: str) -> None:
         """What slots take of the row beside significands, a register behind; with a slot."""
@@ -254,6 +267,7 @@ class TensorCore(Block):
         behind = Signal(operand_layout(self.config, side), name=name)
         m.d.comb += behind.eq(operand)
         self._nan_behind(m, enable, operand, behind, side, name)
+        self._half_scale_behind(m, enable, operand, behind, name)
         self._slots_behind(m, enable, operand, behind, name)
         for group, scale in enumerate(operand.scales):
             for field in [name for name, _ in scale.shape() if name != "significand"]:

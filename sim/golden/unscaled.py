@@ -300,8 +300,8 @@ def _tables(elements: _Elements) -> tuple[Array, Array]:
 def _chained(a: _Stored, b: _Stored, c: Array, way: _Way) -> Array:
     """Chain the steps of every GEMM of a stack, tile by tile."""
     d = np.empty(c.shape, np.float32)
-    left, right = (_Stored(*(x if x is None else x.reshape(-1, *x.shape[-2:]) for x in side)) for side in (a, b))
-    start, out = (x.reshape(-1, *x.shape[-2:]) for x in (c, d))
+    left, right = (_Stored(_flat(codes), None if scales is None else _flat(scales)) for codes, scales in (a, b))
+    start, out = _flat(c), _flat(d)
     # Infinity times zero and infinities of both signs are NaN, which is what the contract says, too.
     with np.errstate(invalid="ignore"):
         for stack, rows, cols in _tiles(out.shape):
@@ -312,6 +312,11 @@ def _chained(a: _Stored, b: _Stored, c: Array, way: _Way) -> Array:
                 tile = _step(x, y, tile, way)
             out[stack, rows, cols] = tile
     return d
+
+
+def _flat(stack: Array) -> Array:
+    """Return a stack of matrices with one leading dimension."""
+    return stack.reshape(-1, *stack.shape[-2:])
 
 
 def _tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, slice]]:

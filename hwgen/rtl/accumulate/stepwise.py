@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -118,6 +118,13 @@ class Normal(NamedTuple):
     exponent: Value
     sign: Value
     nan: Value | None = None
+
+
+class Lost(NamedTuple):
+    """Of bits that a word lost on the right: what they carry into it when a sum is negated, and whether some is one."""
+
+    carry: Value
+    some: Value
 
 
 class Rounded(NamedTuple):
@@ -295,7 +302,7 @@ class Unbounded:
         ]
         self.c, self.alone = c, alone
         self.nan: Value | None = nan
-        if block.config.bounds.may_be_infinite:
+        if may_be_infinite(block.config):
             self._meet_infinities(m, terms, enter)
 
     def _meet_infinities(self, m: Module, terms: Any, enter: Value) -> None:
@@ -425,17 +432,21 @@ class Accumulate(Block):
             members |= {"enter": In(1), "enable": In(1)}
         super().__init__(config, members)
         self.windows = Windows.of(config)
-        bounds = config.bounds
-        self.bits = bounds.distance_bits(config.fraction_bits)
+        self.bits, highest = config.bounds.distance_bits(config.fraction_bits), config.bounds.highest_exponent
+        if config.half_scaled:
+            bits, lowest = emax_layout(config)
+            highest = lowest + (1 << bits) - 1
+            ahead, behind = _BIAS + 1 - lowest + (1 << self.windows.aligned_term.emptying), highest + _BIAS
+            self.bits = max(self.bits, ahead.bit_length(), behind.bit_length())
         # Of a sum, which may be as long as its window above the largest exponent.
-        highest = _BIAS + bounds.highest_exponent + self.windows.sum.top
-        self.exponent_bits = max(highest.bit_length(), 9) if config.wide else 8
+        highest = _BIAS + highest + self.windows.sum.top
+        self.exponent_bits = max(highest.bit_length(), 9) if config.unbounded else 8
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         exponents = self._compare(m)
         special: Special = Bypassed(m, self)
-        if self.config.wide:
+        if self.config.unbounded:
             special = Unbounded(m, self)
         elif self.registers:
             special = Carried(m, self)
@@ -468,12 +479,15 @@ class Accumulate(Block):
         largest = self.terms.exponent + (_BIAS + emax_layout(self.config)[1])
         lead = Signal(self.bits + 1)  # for MixFP4 from -145 to 140
         c_leads = Signal()
-        m.d.comb += [lead.eq(self._exponent_of(self.c) - largest), c_leads.eq(~lead[-1])]
+        leads: Value = ~lead[-1]
+        if self.config.half_scaled:  # a C of zero takes no part; in steps of FP4 it never leads
+            leads &= self.c.exponent.any() | self.c.fraction.any()
+        m.d.comb += [lead.eq(self._exponent_of(self.c) - largest), c_leads.eq(leads)]
         return Exponents(largest, lead, c_leads)
 
     def _exponent_of(self, c: data.View) -> Value:
         """C's exponent; subnormal numbers have that of the smallest normal one, if they count."""
-        if not self.config.wide:
+        if not self.config.unbounded:
             return c.exponent
         return Cat(c.exponent[0] | ~c.exponent.any(), c.exponent[1:])
 
@@ -481,8 +495,10 @@ class Accumulate(Block):
         """Say how far C and all terms are from the larger exponent."""
         config, terms, c, lead, windows = self.config, self.terms, special.c, exponents.lead, self.windows
         c_leads = special.leads(exponents.c_leads)
+        # Of products with scales the largest exponent may lie below all that FP32 has.
+        shape = signed(self.bits + 1) if config.half_scaled else self.bits
         # Which names Amaranth finds by itself on such a line depends on the version of Python.
-        base, behind = Signal(self.bits), Signal(self.bits, name="behind")
+        base, behind = Signal(shape), Signal(self.bits, name="behind")
         m.d.comb += [
             base.eq(Mux(c_leads, self._exponent_of(special.c), exponents.largest)),
             behind.eq(Mux(c_leads, 0, -lead)),
@@ -500,7 +516,7 @@ class Accumulate(Block):
             terms=tuple(
                 Term(term.magnitude, term.sign, term.distance if config.groups > 1 else None) for term in terms.terms
             ),
-            hidden=c.exponent.any() if config.wide else None,
+            hidden=c.exponent.any() if config.unbounded else None,
             nan=special.nan,
             products=self._products(m, ahead) if config.slotted else (),
             half=terms.half if config.slotted else None,
@@ -590,26 +606,61 @@ class Accumulate(Block):
         inverted = Signal(self.windows.sum.width)
         m.d.comb += inverted.eq(total.sum[: self.windows.sum.width] ^ negative.replicate(self.windows.sum.width))
         top = self.windows.sum.top - 1
-        if total.zeros is None:
-            limit = self._limit(m, total.base + (top - 1), len(inverted)) if self.config.wide else None
-            normal, count = normalise(m, inverted, negative, limit)
-        else:
+        base = total.base.as_signed() if self.config.half_scaled else total.base
+        lost = Lost(negative, Const(0))
+        if total.zeros is not None:
             normal, count = normalise_by(m, inverted, negative, total.zeros)
+        elif self.config.half_scaled:
+            moved, limit, lost = self._moved(m, inverted, negative, base + (top - 1))
+            normal, count = normalise(m, moved, negative, limit)
+        else:
+            limit = self._limit(m, base + (top - 1), len(inverted)) if self.config.wide else None
+            normal, count = normalise(m, inverted, negative, limit)
         # -x = ~x + 1: of the bits below the result only a carry through all of them matters.
         kept, dropped = normal[-24:], normal[:-24]
         increment = Signal()
         if self.config.rounding == "toward_zero":
-            m.d.comb += increment.eq(negative & dropped.all())
+            m.d.comb += increment.eq(lost.carry & dropped.all())
         else:
             exact = Signal(len(dropped) + 1)
-            m.d.comb += exact.eq(dropped + negative)
+            m.d.comb += exact.eq(dropped + lost.carry)
             half, sticky, carry = exact[-2], exact[:-2].any(), exact[-1]
+            if self.config.half_scaled:
+                sticky |= lost.some
             m.d.comb += increment.eq(carry | (half & (sticky | kept[0])))
         # The window's unit is relative to emax, and so is its highest place.
-        exponent = total.base + top - count
-        if "normal" in self.config.pipeline or self.config.wide:
+        exponent = base + top - count
+        if "normal" in self.config.pipeline or self.config.unbounded:
             exponent = exponent[: self.exponent_bits]
         return Normal(kept, increment, exponent, total.sign ^ negative, total.nan)
+
+    def _moved(self, m: Module, inverted: Value, negative: Value, places: Value) -> tuple[Value, Value, Lost]:
+        """A sum that lies below FP32's subnormal numbers goes to the right by some places first, all of them at once.
+
+        ``places`` is how far a sum may go to the left; where that is negative, how far it must go to the right. Only
+        sums of products do, with a C of zero: others have its exponent at least. Their first place is some below that
+        of the word, so it need not go to the right by all 24 of a result: what lies further below is zero as it is.
+
+        Returns the word, the limit of its way to the left, and what was lost on the right.
+        """
+        products = ProductWindows(self.config)
+        right = 25 - (self.windows.sum.top - products.top)
+        further = max(0, right - (len(inverted) - 24))  # so that a result and one bit more are left in the word
+        bits = (len(inverted) + further - 1).bit_length()
+        low, back = Signal(name="low"), Signal(signed(len(places) + 1), name="back")
+        moved, limit = Signal(len(inverted) + further, name="moved"), Signal(bits, name="limit")
+        word = Cat(negative.replicate(further), inverted)
+        above = places[bits:-1].any().replicate(bits)
+        m.d.comb += [
+            low.eq(places[-1]),
+            back.eq(places + right),
+            moved.eq(Mux(low, word >> right, word)),
+            limit.eq(Mux(low, back[:bits] & ~back[-1].replicate(bits), places[:bits] | above)),
+        ]
+        # A product has no places below its window; words of `AlignedSum` have zeros there.
+        lost = word[products.below + further : right]
+        ones, some = lost.all(), Mux(negative, ~lost.all(), lost.any())
+        return moved, limit, Lost(negative & (ones | ~low), some & low)
 
     def _limit(self, m: Module, places: Value, width: int) -> Value:
         """At most as many places as there are to the exponent of subnormal numbers, in the bits of a count."""
