@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
-from hwgen.formats.unscaled import SELECTOR, TYPES
+from hwgen.formats.unscaled import SCALE, SCALED, SELECTOR, TYPES
 from hwgen.rtl.tensor_core import addend_layout, step_layout
 from sim import golden
 from sim.counterpart import counterpart
-from sim.unscaled import Unscaled
+from sim.unscaled import Unscaled, type_at_half_rate
 
 __all__ = [
     "ELEMENT_TYPES",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 Operand = golden.QuantizedTensor | Unscaled
-"""A matrix to multiply: blocks of FP4, or elements without block scales, for steps at half the rate."""
+"""A matrix to multiply: blocks of FP4; or, for steps at half the rate, elements without block scales, or of MX."""
 
 ELEMENT_TYPES = {element.name.lower(): code for code, element in TYPES.items()}
 """Codes of the types of a step at half the rate, by the golden model's names."""
@@ -382,9 +382,10 @@ def schedule(config: TensorCoreConfig, a: Operand, b: Operand, c: NDArray[np.flo
     Parameters
     ----------
     config
-        The core; one with a slot for elements without block scales.
+        The core; one with a slot for elements without block scales, and one with scales at half the rate for those of
+        MX.
     a, b
-        Operands, (M, K) and (N, K): both in blocks, or neither.
+        Operands, (M, K) and (N, K): both in blocks of FP4, or neither.
     c
         Addend in the core's units, (M, N); zero if absent.
 
@@ -393,7 +394,7 @@ def schedule(config: TensorCoreConfig, a: Operand, b: Operand, c: NDArray[np.flo
     InputError
         The core accumulates exactly, but not so deep.
     """
-    sides = _side(config.a, a), _side(config.b, b)
+    sides = _side(config, "a", a), _side(config, "b", b)
     check_depth(config, sides[0][0].shape[1])
     return _of_kinds(_scheduled(config, *sides, c), a, b)
 
@@ -402,11 +403,15 @@ _Side = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 """Codes and scales of an operand, as the payload has them."""
 
 
-def _side(form: BlockFormat, operand: Operand) -> _Side:
+def _side(config: TensorCoreConfig, letter: str, operand: Operand) -> _Side:
+    size = config.form(letter).size
     if isinstance(operand, golden.QuantizedTensor):
-        return operand.codes, operand.scales
+        if type_at_half_rate(operand) is None:
+            return operand.codes, operand.scales
+        return codes_of(operand.codes), operand.scales.repeat(2 * SCALED // size, axis=1)
     codes = codes_of(operand.codes)
-    return codes, np.zeros((len(codes), -(-codes.shape[1] // form.size)), np.uint8)  # which are not read
+    one = SCALE.bias if config.half_scaled else 0  # which is not read
+    return codes, np.full((len(codes), -(-codes.shape[1] // size)), one, np.uint8)
 
 
 def _scheduled(config: TensorCoreConfig, a: _Side, b: _Side, c: NDArray[np.float32] | None) -> Steps:
@@ -441,8 +446,8 @@ def _scheduled(config: TensorCoreConfig, a: _Side, b: _Side, c: NDArray[np.float
 
 def _of_kinds(steps: Steps, a: Operand, b: Operand) -> Steps:
     """The same steps at the rate of both operands, with the types of their elements."""
-    half = isinstance(a, Unscaled)
-    assert half == isinstance(b, Unscaled), "one operand is in blocks, the other is not"
+    half = type_at_half_rate(a) is not None
+    assert half == (type_at_half_rate(b) is not None), "one operand is in blocks of FP4, the other is not"
     kinds = _kind(steps.config.a, a), _kind(steps.config.b, b)
     a_types, b_types = (np.full(len(steps), code, np.uint8) for code in kinds)
     return replace(steps, half=np.full(len(steps), half), a_types=a_types, b_types=b_types)
@@ -450,8 +455,9 @@ def _of_kinds(steps: Steps, a: Operand, b: Operand) -> Steps:
 
 def _kind(form: BlockFormat, operand: Operand) -> int:
     """The type of an operand: of its elements; or of its blocks where steps choose it, else 0, which is not read."""
-    if isinstance(operand, Unscaled):
-        return ELEMENT_TYPES[operand.type]
+    if kind := type_at_half_rate(operand):
+        return ELEMENT_TYPES[kind]
+    assert isinstance(operand, golden.QuantizedTensor)
     if not form.by_step:
         return 0
     return ELEMENT_TYPES["e2m1"] | int(operand.scales.max() >> form.scale.width) << SELECTOR
@@ -488,11 +494,11 @@ def schedule_held(
     """
     rows, columns, depth, groups = config.rows, config.columns, config.depth, config.groups
     check_hold(config, hold)
-    codes, scales = _side(config.a, a)
+    codes, scales = _side(config, "a", a)
     steps_k = codes.shape[1] // depth
     a_codes = codes.reshape(-1, hold, rows, steps_k, depth)
     a_scales = scales.reshape(-1, hold, rows, steps_k, groups)
-    codes, scales = _side(config.b, b)
+    codes, scales = _side(config, "b", b)
     b_codes = codes.reshape(-1, columns, steps_k, depth)
     b_scales = scales.reshape(-1, columns, steps_k, groups)
     tiles_m, tiles_n = len(a_codes), len(b_codes)

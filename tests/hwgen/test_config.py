@@ -391,6 +391,7 @@ def test_named_configurations():
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     slotted = ("nvfp4", "mixfp4", "nvfp4-e0m3")
     names |= {f"{kind}-multi-{size}" for kind in slotted for size in ("small", "blackwell")}
+    names |= {"nvfp4-mx-multi-small", "mixfp4-mx-multi-small"}
     mixed = {"razer": ("razer-activations", "razer-weights"), "w4a8": ("mxfp8-e4m3", "mxfp4")}
     mixed |= {"w4a8-int": ("int8", "int4"), "ternary": ("int8", "ternary")}
     assert set(NAMED) == names | {f"{form}-small" for form in others | set(mixed)}
@@ -398,7 +399,9 @@ def test_named_configurations():
     for name, config in NAMED.items():
         assert named(name) is resolve(name) is config
         assert config.name == name
-        assert (config.a.name, config.b.name) == kinds[name.rpartition("-")[0].removesuffix("-multi")]
+        assert (config.a.name, config.b.name) == kinds[
+            name.rpartition("-")[0].removesuffix("-multi").removesuffix("-mx")
+        ]
         assert config.slotted == ("multi" in name)
         assert config.macs_per_step == (16 * config.a.size if "small" in name else 4096)
 
