@@ -647,7 +647,9 @@ class Accumulate(Block):
         right = 25 - (self.windows.sum.top - products.top)
         further = max(0, right - (len(inverted) - 24))  # so that a result and one bit more are left in the word
         bits = (len(inverted) + further - 1).bit_length()
-        low, back = Signal(name="low"), Signal(signed(len(places) + 1), name="back")
+        # Places to the left once it has gone to the right; below 0, from the lowest exponent on, nothing is left of it.
+        least = _BIAS + emax_layout(self.config)[1] + self.windows.sum.top - 2 + right
+        low, back = Signal(name="low"), Signal(max((-least - 1).bit_length(), bits) + 1, name="back")
         moved, limit = Signal(len(inverted) + further, name="moved"), Signal(bits, name="limit")
         word = Cat(negative.replicate(further), inverted)
         above = places[bits:-1].any().replicate(bits)
@@ -655,7 +657,7 @@ class Accumulate(Block):
             low.eq(places[-1]),
             back.eq(places + right),
             moved.eq(Mux(low, word >> right, word)),
-            limit.eq(Mux(low, back[:bits] & ~back[-1].replicate(bits), places[:bits] | above)),
+            limit.eq(Mux(low, back[:bits] & ~back[bits:].any().replicate(bits), places[:bits] | above)),
         ]
         # A product has no places below its window; words of `AlignedSum` have zeros there.
         lost = word[products.below + further : right]
