@@ -40,6 +40,8 @@ class TagDecoder(OperandDecoder):
                 self.operand.significands[0][0].eq(self.codes[0][0]),
                 self.operand.slots[0][0].exponent.eq(self.scales[0]),
             ]
+        if self.config.half_scaled:
+            m.d.comb += self.operand.half_scale.eq(self.half_scale[0])
         return m
 
 
@@ -110,7 +112,8 @@ class TagAccumulate(Accumulate):
         lanes_tag = self.terms.terms[0].magnitude[0] ^ scales_tag
         if self.config.slotted:
             half, product = self.terms.half, self.terms.products[0][0]
-            scales_tag ^= half
+            if not self.config.half_scaled:  # with scales the row's own is in the exponent once more
+                scales_tag ^= half
             lanes_tag = half ^ Mux(half, product.magnitude[0] ^ product.distance[0] ^ scales_tag, lanes_tag)
         value = step_value(before, lanes_tag, scales_tag)
         held = {"tag": Mux(self.enter, value, before) if self.registers else value}
@@ -356,8 +359,14 @@ def verdict(observed, prover, commands):
     return prover.abc(commands, text)
 
 
-def tiny(pipeline, numerics="blackwell", slot="none"):
-    return TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 1, 1, pipeline=pipeline, numerics=numerics, slot=slot)
+def tiny(pipeline, numerics="blackwell", slot="none", half_scale="none"):
+    return TensorCoreConfig(
+        *("tiny", "nvfp4", "nvfp4", 1, 1, 1),
+        pipeline=pipeline,
+        numerics=numerics,
+        slot=slot,
+        half_scale=half_scale,
+    )
 
 
 CORES = [
@@ -371,11 +380,18 @@ CORES = [
     # The mode goes with its step.
     *(tiny(pipeline, slot="separate") for pipeline in (("decoded", "sums"), ("tree", "factors"), ("terms", "total"))),
     tiny(("factors", "compared"), slot="separate"),  # the largest exponent is found before the factors
+    # So does the scale of a row at half the rate.
+    *(
+        tiny(pipeline, slot="separate", half_scale="e8m0")
+        for pipeline in (("tree", "factors"), ("factors", "compared"))
+    ),
 ]
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("config", CORES, ids=lambda config: "-".join((config.numerics, config.slot, *config.pipeline)))
+@pytest.mark.parametrize(
+    "config", CORES, ids=lambda config: "-".join((config.numerics, config.slot, config.half_scale, *config.pipeline))
+)
 @pytest.mark.usefixtures("tags")
 def test_stream_protocol(config, prover):
     """For any number of cycles, by property-directed reachability."""
