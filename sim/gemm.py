@@ -139,7 +139,7 @@ class GemmRun:
     @property
     def types(self) -> tuple[str, str] | None:
         """Types of the elements of A and of B where steps are at half the rate."""
-        a, b = type_at_half_rate(self.a), type_at_half_rate(self.b)
+        a, b = (type_at_half_rate(operand, self.config.half_scaled) for operand in (self.a, self.b))
         return (a, b) if a and b else None
 
     @property
@@ -297,7 +297,7 @@ def run_unscaled(
     config = core.config
     if not config.slotted:
         raise InputError(f"{config.name} multiplies FP4 alone; FP8 and FP6 take a core with a slot")
-    types, scales = (type_at_half_rate(a), type_at_half_rate(b)), {}
+    types, scales = [type_at_half_rate(operand, config.half_scaled) for operand in (a, b)], {}
     if isinstance(a, golden.QuantizedTensor) and isinstance(b, golden.QuantizedTensor):
         if not config.half_scaled:
             raise InputError(f"{config.name} has no scales at half the rate; those of MX take half_scale = 'e8m0'")

@@ -406,7 +406,7 @@ _Side = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 def _side(config: TensorCoreConfig, letter: str, operand: Operand) -> _Side:
     size = config.form(letter).size
     if isinstance(operand, golden.QuantizedTensor):
-        if type_at_half_rate(operand) is None:
+        if type_at_half_rate(operand, config.half_scaled) is None:
             return operand.codes, operand.scales
         return codes_of(operand.codes), operand.scales.repeat(2 * SCALED // size, axis=1)
     codes = codes_of(operand.codes)
@@ -446,18 +446,19 @@ def _scheduled(config: TensorCoreConfig, a: _Side, b: _Side, c: NDArray[np.float
 
 def _of_kinds(steps: Steps, a: Operand, b: Operand) -> Steps:
     """The same steps at the rate of both operands, with the types of their elements."""
-    half = type_at_half_rate(a) is not None
-    assert half == (type_at_half_rate(b) is not None), "one operand is in blocks of FP4, the other is not"
-    kinds = _kind(steps.config.a, a), _kind(steps.config.b, b)
+    half, same = (type_at_half_rate(operand, steps.config.half_scaled) is not None for operand in (a, b))
+    assert half == same, "one operand is in blocks of FP4, the other is not"
+    kinds = _kind(steps.config, "a", a), _kind(steps.config, "b", b)
     a_types, b_types = (np.full(len(steps), code, np.uint8) for code in kinds)
     return replace(steps, half=np.full(len(steps), half), a_types=a_types, b_types=b_types)
 
 
-def _kind(form: BlockFormat, operand: Operand) -> int:
+def _kind(config: TensorCoreConfig, letter: str, operand: Operand) -> int:
     """The type of an operand: of its elements; or of its blocks where steps choose it, else 0, which is not read."""
-    if kind := type_at_half_rate(operand):
+    if kind := type_at_half_rate(operand, config.half_scaled):
         return ELEMENT_TYPES[kind]
     assert isinstance(operand, golden.QuantizedTensor)
+    form = config.form(letter)
     if not form.by_step:
         return 0
     return ELEMENT_TYPES["e2m1"] | int(operand.scales.max() >> form.scale.width) << SELECTOR

@@ -80,9 +80,14 @@ class Unscaled:
 _SCALED_TYPES = {form: kind for kind, form in SCALED_FORMATS.items()}
 
 
-def type_at_half_rate(operand: golden.QuantizedTensor | Unscaled) -> str | None:
-    """The type of the elements of an operand of steps at half the rate; None if its steps are of FP4."""
-    return operand.type if isinstance(operand, Unscaled) else _SCALED_TYPES.get(operand.form.name)
+def type_at_half_rate(operand: golden.QuantizedTensor | Unscaled, scaled: bool) -> str | None:
+    """The type of the elements of an operand whose steps are at half the rate; None if they are not.
+
+    Operands of MX are where rows of such steps are ``scaled``. On other cores they are in the core's own format.
+    """
+    if isinstance(operand, Unscaled):
+        return operand.type
+    return _SCALED_TYPES.get(operand.form.name) if scaled else None
 
 
 def rounded(tensor: Tensor, kind: str) -> Unscaled:

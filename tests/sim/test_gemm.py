@@ -128,3 +128,11 @@ def test_fp8_on_a_core_with_scales_has_those_of_one() -> None:
     a, b = (rounded(RNG.standard_normal((5, 40)), "e4m3") for _ in "ab")
     run = run_unscaled(engine, a, b)
     assert (run.mode, run.mismatch) == ("fp8", None)
+
+
+def test_a_core_of_mx_multiplies_it_at_its_own_rate() -> None:
+    engine = Ideal()
+    engine.config = named("mxfp4-small")
+    a, b = (golden.quantize(RNG.standard_normal((4, 64)), "mxfp4") for _ in "ab")
+    run = run_gemm(engine, a, b)
+    assert (run.mode, run.types, run.mismatch) == ("fp4", None, None)
