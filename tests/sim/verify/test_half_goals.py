@@ -75,6 +75,8 @@ def test_documented_number_of_goals():
     total = sum(int(goal.reachable.sum()) for goal in goals(NAMED["mixfp4-multi-small"]).values())
     page = Path(__file__).parents[3] / "docs" / "verification.md"
     assert f"`mixfp4-multi-small` has {total:,} goals" in page.read_text("utf-8")
+    total = sum(int(goal.reachable.sum()) for goal in goals(NAMED["mixfp4-mx-multi-small"]).values())
+    assert f"The {total:,} goals of `mixfp4-mx-multi-small`" in page.read_text("utf-8")
 
 
 def single(a, b, types=(E4M3, E4M3), c=0.0, scales=0x38, core=CORE):
