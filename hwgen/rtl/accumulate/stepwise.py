@@ -101,13 +101,19 @@ class Aligned(NamedTuple):
 
 
 class Total(NamedTuple):
-    """Sum of the words, its own sign inverted, and what else of them is needed; ``zeros`` where it is anticipated."""
+    """Sum of the words, its own sign inverted, and what else of them is needed; ``zeros`` where it is anticipated.
+
+    ``limit`` and ``low``, where rows have scales: how far the sum may go to the left at most, and whether it must go to
+    the right before.
+    """
 
     sum: Value
     base: Value
     sign: Value
     zeros: Value | None = None
     nan: Value | None = None
+    limit: Value | None = None
+    low: Value | None = None
 
 
 class Normal(NamedTuple):
@@ -597,8 +603,13 @@ class Accumulate(Block):
             m.d.comb += block.enable.eq(self.enable)
         nan = {} if aligned.nan is None else {"nan": aligned.nan}
         beside = self.held(m, "addends", "enable", {"base": aligned.base, "sign": aligned.sign, **nan})
-        zeros = block.zeros if self.config.anticipated else None
-        return Total(block.sum, beside["base"], beside["sign"], zeros, beside.get("nan"))
+        total = Total(block.sum, beside["base"], beside["sign"], nan=beside.get("nan"))
+        if self.config.anticipated:
+            return total._replace(zeros=block.zeros)
+        if self.config.half_scaled:
+            limit, low = self._places(m, total.base.as_signed() + (self.windows.sum.top - 2))
+            return total._replace(limit=limit, low=low)
+        return total
 
     def _normalise(self, m: Module, total: Total) -> Normal:
         """Shift the leading one of the magnitude to the top, and decide on the rounding of what lies below 24 bits."""
@@ -611,8 +622,8 @@ class Accumulate(Block):
         if total.zeros is not None:
             normal, count = normalise_by(m, inverted, negative, total.zeros)
         elif self.config.half_scaled:
-            moved, limit, lost = self._moved(m, inverted, negative, base + (top - 1))
-            normal, count = normalise(m, moved, negative, limit)
+            moved, lost = self._moved(m, inverted, negative, total.low)
+            normal, count = normalise(m, moved, negative, total.limit)
         else:
             limit = self._limit(m, base + (top - 1), len(inverted)) if self.config.wide else None
             normal, count = normalise(m, inverted, negative, limit)
@@ -634,35 +645,48 @@ class Accumulate(Block):
             exponent = exponent[: self.exponent_bits]
         return Normal(kept, increment, exponent, total.sign ^ negative, total.nan)
 
-    def _moved(self, m: Module, inverted: Value, negative: Value, places: Value) -> tuple[Value, Value, Lost]:
-        """A sum that lies below FP32's subnormal numbers goes to the right by some places first, all of them at once.
+    @property
+    def _right(self) -> tuple[int, int]:
+        """How far a sum below FP32 goes to the right, and how many places more its word has for that.
 
-        ``places`` is how far a sum may go to the left; where that is negative, how far it must go to the right. Only
-        sums of products do, with a C of zero: others have its exponent at least. Their first place is some below that
-        of the word, so it need not go to the right by all 24 of a result: what lies further below is zero as it is.
-
-        Returns the word, the limit of its way to the left, and what was lost on the right.
+        Its first place is some below that of the word. So it need not go to the right by all 24 places of a result:
+        what lies further below is zero as it is. A result and one bit more stay in the word.
         """
-        products = ProductWindows(self.config)
-        right = 25 - (self.windows.sum.top - products.top)
-        further = max(0, right - (len(inverted) - 24))  # so that a result and one bit more are left in the word
-        bits = (len(inverted) + further - 1).bit_length()
+        right = 25 - (self.windows.sum.top - ProductWindows(self.config).top)
+        return right, max(0, right - (self.windows.sum.width - 24))
+
+    def _places(self, m: Module, places: Value) -> tuple[Value, Value]:
+        """How far a sum may go to the left, and whether it must go to the right before.
+
+        ``places`` is that number; where it is negative, how far the sum must go to the right. Only sums of products do,
+        with a C of zero: others have its exponent at least.
+        """
+        right, further = self._right
+        bits = (self.windows.sum.width + further - 1).bit_length()
         # Places to the left once it has gone to the right; below 0, from the lowest exponent on, nothing is left of it.
         least = _BIAS + emax_layout(self.config)[1] + self.windows.sum.top - 2 + right
         low, back = Signal(name="low"), Signal(max((-least - 1).bit_length(), bits) + 1, name="back")
-        moved, limit = Signal(len(inverted) + further, name="moved"), Signal(bits, name="limit")
-        word = Cat(negative.replicate(further), inverted)
+        limit = Signal(bits, name="limit")
         above = places[bits:-1].any().replicate(bits)
         m.d.comb += [
             low.eq(places[-1]),
             back.eq(places + right),
-            moved.eq(Mux(low, word >> right, word)),
             limit.eq(Mux(low, back[:bits] & ~back[bits:].any().replicate(bits), places[:bits] | above)),
         ]
+        return limit, low
+
+    def _moved(self, m: Module, inverted: Value, negative: Value, low: Value) -> tuple[Value, Lost]:
+        """The word to normalise: where a sum lies below FP32's subnormal numbers, it goes to the right, all at once.
+
+        Returns what was lost on the right, too.
+        """
+        right, further = self._right
+        word, moved = Cat(negative.replicate(further), inverted), Signal(len(inverted) + further, name="moved")
+        m.d.comb += moved.eq(Mux(low, word >> right, word))
         # A product has no places below its window; words of `AlignedSum` have zeros there.
-        lost = word[products.below + further : right]
+        lost = word[ProductWindows(self.config).below + further : right]
         ones, some = lost.all(), Mux(negative, ~lost.all(), lost.any())
-        return moved, limit, Lost(negative & (ones | ~low), some & low)
+        return moved, Lost(negative & (ones | ~low), some & low)
 
     def _limit(self, m: Module, places: Value, width: int) -> Value:
         """At most as many places as there are to the exponent of subnormal numbers, in the bits of a count."""
