@@ -103,8 +103,7 @@ class Aligned(NamedTuple):
 class Total(NamedTuple):
     """Sum of the words, its own sign inverted, and what else of them is needed; ``zeros`` where it is anticipated.
 
-    ``limit`` and ``low``, where rows have scales: how far the sum may go to the left at most, and whether it must go to
-    the right before.
+    ``low``, where rows have scales: whether the sum must go to the right before it is normalised.
     """
 
     sum: Value
@@ -112,7 +111,6 @@ class Total(NamedTuple):
     sign: Value
     zeros: Value | None = None
     nan: Value | None = None
-    limit: Value | None = None
     low: Value | None = None
 
 
@@ -607,8 +605,7 @@ class Accumulate(Block):
         if self.config.anticipated:
             return total._replace(zeros=block.zeros)
         if self.config.half_scaled:
-            limit, low = self._places(m, total.base.as_signed() + (self.windows.sum.top - 2))
-            return total._replace(limit=limit, low=low)
+            return total._replace(low=self._places(total)[-1])
         return total
 
     def _normalise(self, m: Module, total: Total) -> Normal:
@@ -622,8 +619,9 @@ class Accumulate(Block):
         if total.zeros is not None:
             normal, count = normalise_by(m, inverted, negative, total.zeros)
         elif self.config.half_scaled:
+            assert total.low is not None
             moved, lost = self._moved(m, inverted, negative, total.low)
-            normal, count = normalise(m, moved, negative, total.limit)
+            normal, count = normalise(m, moved, negative, self._limit_of_low(m, total.low, self._places(total)))
         else:
             limit = self._limit(m, base + (top - 1), len(inverted)) if self.config.wide else None
             normal, count = normalise(m, inverted, negative, limit)
@@ -655,25 +653,26 @@ class Accumulate(Block):
         right = 25 - (self.windows.sum.top - ProductWindows(self.config).top)
         return right, max(0, right - (self.windows.sum.width - 24))
 
-    def _places(self, m: Module, places: Value) -> tuple[Value, Value]:
-        """How far a sum may go to the left, and whether it must go to the right before.
+    def _places(self, total: Total) -> Value:
+        """How far a sum may go to the left; where that is negative, how far it must go to the right.
 
-        ``places`` is that number; where it is negative, how far the sum must go to the right. Only sums of products do,
-        with a C of zero: others have its exponent at least.
+        Only sums of products must, with a C of zero: others have its exponent at least.
         """
+        return total.base.as_signed() + (self.windows.sum.top - 2)
+
+    def _limit_of_low(self, m: Module, low: Value, places: Value) -> Value:
+        """As `_limit`, once what is ``low`` has gone to the right."""
         right, further = self._right
         bits = (self.windows.sum.width + further - 1).bit_length()
-        # Places to the left once it has gone to the right; below 0, from the lowest exponent on, nothing is left of it.
+        # Below 0, down from the lowest exponent there is, nothing is left of the sum.
         least = _BIAS + emax_layout(self.config)[1] + self.windows.sum.top - 2 + right
-        low, back = Signal(name="low"), Signal(max((-least - 1).bit_length(), bits) + 1, name="back")
-        limit = Signal(bits, name="limit")
+        back, limit = Signal(max((-least - 1).bit_length(), bits) + 1, name="back"), Signal(bits, name="limit")
         above = places[bits:-1].any().replicate(bits)
         m.d.comb += [
-            low.eq(places[-1]),
             back.eq(places + right),
             limit.eq(Mux(low, back[:bits] & ~back[bits:].any().replicate(bits), places[:bits] | above)),
         ]
-        return limit, low
+        return limit
 
     def _moved(self, m: Module, inverted: Value, negative: Value, low: Value) -> tuple[Value, Lost]:
         """The word to normalise: where a sum lies below FP32's subnormal numbers, it goes to the right, all at once.
