@@ -17,7 +17,7 @@ from sim import golden
 from sim.engines import Engine, Pattern, Patterns
 from sim.operands import packed
 from sim.steps import gather, schedule
-from sim.unscaled import Unscaled
+from sim.unscaled import Unscaled, type_at_half_rate
 
 __all__ = ["SAVED", "GemmFigures", "GemmRun", "Traffic", "run_gemm", "run_unscaled", "saved"]
 
@@ -38,7 +38,7 @@ class GemmFigures(_HalfRate):
     engine
         Name of its simulator.
     mode, a_type, b_type
-        At half the rate: fp8, and the types of the elements of A and of B.
+        At half the rate: fp8, or mxfp8 with scales, and the types of the elements of A and of B.
     m, n, k
         D is M x N; K as it was given.
     macs
@@ -139,9 +139,13 @@ class GemmRun:
     @property
     def types(self) -> tuple[str, str] | None:
         """Types of the elements of A and of B where steps are at half the rate."""
-        if isinstance(self.a, Unscaled) and isinstance(self.b, Unscaled):
-            return self.a.type, self.b.type
-        return None
+        a, b = (type_at_half_rate(operand, self.config.half_scaled) for operand in (self.a, self.b))
+        return (a, b) if a and b else None
+
+    @property
+    def mode(self) -> str:
+        """The steps: fp4, fp8, or mxfp8."""
+        return "fp4" if not self.types else "fp8" if isinstance(self.a, Unscaled) else "mxfp8"
 
     @cached_property
     def d(self) -> NDArray[np.float32]:
@@ -169,7 +173,7 @@ class GemmRun:
     def as_dict(self) -> GemmFigures:
         """The figures, ready for JSON."""
         m, n = self.results.shape
-        modes: _HalfRate = {"mode": "fp8", "a_type": self.types[0], "b_type": self.types[1]} if self.types else {}
+        modes: _HalfRate = {"mode": self.mode, "a_type": self.types[0], "b_type": self.types[1]} if self.types else {}
         return {
             "configuration": self.config.name,
             "engine": self.engine,
@@ -261,13 +265,14 @@ def run_gemm(
 
 def run_unscaled(
     core: Engine,
-    a: Unscaled,
-    b: Unscaled,
+    a: golden.QuantizedTensor | Unscaled,
+    b: golden.QuantizedTensor | Unscaled,
     traffic: Traffic = Traffic(),
     *,
+    depth: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> GemmRun:
-    """Run D = A B^T of elements without block scales at half the rate, and the golden model on the same operands.
+    """Run D = A B^T at half the rate, of elements without block scales or of MX, and the golden model on the same.
 
     Parameters
     ----------
@@ -277,23 +282,33 @@ def run_unscaled(
         Operands, (M, K) and (N, K).
     traffic
         Gaps and stalls.
+    depth
+        K without the zeros that fill the last block; that of the operands by default.
     progress
         Called with the steps accepted and those there are.
 
     Raises
     ------
     InputError
-        The core has no slot.
+        The core has no slot, or no scales at half the rate.
     ToolError
         The core does not come to an end.
     """
     config = core.config
     if not config.slotted:
         raise InputError(f"{config.name} multiplies FP4 alone; FP8 and FP6 take a core with a slot")
+    types, scales = [type_at_half_rate(operand, config.half_scaled) for operand in (a, b)], {}
+    if isinstance(a, golden.QuantizedTensor) and isinstance(b, golden.QuantizedTensor):
+        if not config.half_scaled:
+            raise InputError(f"{config.name} has no scales at half the rate; those of MX take half_scale = 'e8m0'")
+        scales = {"a_scales": a.scales, "b_scales": b.scales}
+    assert types[0] is not None, "A is in blocks of FP4"
+    assert types[1] is not None, "B is in blocks of FP4"
     steps = schedule(config, a, b)
     run = core.run(steps, **traffic.patterns(), progress=lambda done: progress(done, len(steps)))
     options: dict[str, Any] = {"fraction_bits": config.half_fraction_bits, "rounding": config.rounding}
     products = config.groups * config.slots
-    expected = golden.unscaled_gemm(a.codes, b.codes, None, products, a=a.type, b=b.type, **options).view(np.uint32)
+    options |= {"a": types[0], "b": types[1], **scales}
+    expected = golden.unscaled_gemm(a.codes, b.codes, None, products, **options).view(np.uint32)
     results = gather(config, run.results, *expected.shape)
-    return GemmRun(config, core.name, a, b, a.shape[1], len(steps), run.cycles, results, expected)
+    return GemmRun(config, core.name, a, b, depth or a.shape[1], len(steps), run.cycles, results, expected)

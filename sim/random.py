@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ElementFormat, ScaleFormat
-from hwgen.formats.unscaled import SELECTOR, TYPE_BITS, TYPES
+from hwgen.formats.unscaled import SCALE, SELECTOR, TYPE_BITS, TYPES
 from sim import golden
 from sim.counterpart import counterpart
 from sim.steps import ELEMENT_TYPES, Steps, codes_of
@@ -261,8 +261,35 @@ def _with_half_rate(steps: Steps, rng: np.random.Generator) -> Steps:
         bytes_ = _random_elements(own, rows, config, rng)
         values.append(unscaled_values(own, bytes_))
         found[at] = codes_of(bytes_)
+    if config.half_scaled:
+        scales = _random_half_scales(len(at), (config.rows, config.columns), rng)
+        for found, bytes_ in zip((steps.a_scales, steps.b_scales), scales, strict=True):
+            found[at, :, 0] = bytes_
+        values = [
+            np.ldexp(x, bytes_[:, :, None].astype(np.int64) - SCALE.bias)
+            for x, bytes_ in zip(values, scales, strict=True)
+        ]
     steps.c[at] = _random_addends(values[0] @ values[1].swapaxes(1, 2), rng)
     return replace(steps, half=half, a_types=types[0], b_types=types[1])
+
+
+def _random_half_scales(
+    count: int, rows: tuple[int, int], rng: np.random.Generator
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Scales of the rows of A and of B at half the rate, step by step: their products near 1, near either end of FP32,
+    or any; NaN rarely.
+    """
+    assert SCALE.nan is not None
+    one, highest = 2 * SCALE.bias, SCALE.nan - 1
+    middle = one + rng.choice([0, 0, -140, 115], count) + rng.integers(-30, 31, count)
+    first = rng.integers(np.maximum(0, middle - highest), np.minimum(highest, middle) + 1)
+    apart, any_ = rng.choice([0, 1, 12], count), rng.random(count) < 0.15
+    found = []
+    for about, number in zip((first, middle - first), rows, strict=True):
+        near = about[:, None] + rng.integers(-1, 2, (count, number)) * apart[:, None]
+        drawn = np.where(any_[:, None], rng.integers(0, SCALE.nan, near.shape), np.clip(near, 0, highest))
+        found.append(np.where(rng.random(near.shape) < 0.005, SCALE.nan, drawn).astype(np.uint8))
+    return found[0], found[1]
 
 
 def unscaled_values(types: NDArray[np.uint8], elements: NDArray[np.uint8]) -> NDArray[np.float64]:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
-from hwgen.formats.unscaled import SELECTOR, TYPES
+from hwgen.formats.unscaled import SCALE, SCALED, SELECTOR, TYPES
 from hwgen.rtl.tensor_core import addend_layout, step_layout
 from sim import golden
 from sim.counterpart import counterpart
-from sim.unscaled import Unscaled
+from sim.unscaled import Unscaled, type_at_half_rate
 
 __all__ = [
     "ELEMENT_TYPES",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 Operand = golden.QuantizedTensor | Unscaled
-"""A matrix to multiply: blocks of FP4, or elements without block scales, for steps at half the rate."""
+"""A matrix to multiply: blocks of FP4; or, for steps at half the rate, elements without block scales, or of MX."""
 
 ELEMENT_TYPES = {element.name.lower(): code for code, element in TYPES.items()}
 """Codes of the types of a step at half the rate, by the golden model's names."""
@@ -68,7 +68,7 @@ class Steps:
         steps of FP4 is what their types say: it is put there.
     half
         bool, (S,): steps at half the rate, where the core has a slot. A byte of them is two codes, the first one lower.
-        Without it all steps are of FP4.
+        Without it all steps are of FP4. Where rows of such steps have scales, that is the byte of their first block.
     a_types, b_types
         uint8, (S,): types of the elements of such steps, see `hwgen.rtl.tensor_core.step_layout`.
     """
@@ -131,9 +131,14 @@ class Steps:
         rows = [
             x.reshape(count, -1)
             for form, codes, scales in sides
-            for x in (_stored(form, codes), _octets(form, _without_selector(form, scales)))
+            for x in (_stored(form, codes), _octets(form, self._sent(form, scales)))
         ]
         return np.concatenate([*rows, flags], axis=1)
+
+    def _sent(self, form: BlockFormat, scales: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Scales as the core gets them."""
+        sent = _without_selector(form, scales)
+        return np.where(self.half[:, None, None], scales, sent) if self.config.half_scaled else sent
 
     def bits(self) -> NDArray[np.uint8]:
         """Payload bits, (S, width of the payload), least significant first, in the order of `step_layout`."""
@@ -285,6 +290,9 @@ def _step_at_half_rate(steps: Steps, c: NDArray[np.uint32]) -> NDArray[np.uint32
     known = [(step, a, b) for step, (a, b) in enumerate(zip(of_a, of_b, strict=True)) if a and b]
     if known:
         chosen = [step for step, _, _ in known]
+        scales = {}
+        if config.half_scaled:
+            scales = {"a_scales": steps.a_scales[chosen][..., :1], "b_scales": steps.b_scales[chosen][..., :1]}
         d[chosen] = golden.unscaled_step(
             elements(steps.a_codes[chosen]),
             elements(steps.b_codes[chosen]),
@@ -293,6 +301,7 @@ def _step_at_half_rate(steps: Steps, c: NDArray[np.uint32]) -> NDArray[np.uint32
             b=[b for _, _, b in known],
             fraction_bits=config.half_fraction_bits,
             rounding=config.rounding,
+            **scales,
         ).view(np.uint32)
     return d
 
@@ -373,9 +382,10 @@ def schedule(config: TensorCoreConfig, a: Operand, b: Operand, c: NDArray[np.flo
     Parameters
     ----------
     config
-        The core; one with a slot for elements without block scales.
+        The core; one with a slot for elements without block scales, and one with scales at half the rate for those of
+        MX.
     a, b
-        Operands, (M, K) and (N, K): both in blocks, or neither.
+        Operands, (M, K) and (N, K): both in blocks of FP4, or neither.
     c
         Addend in the core's units, (M, N); zero if absent.
 
@@ -384,7 +394,7 @@ def schedule(config: TensorCoreConfig, a: Operand, b: Operand, c: NDArray[np.flo
     InputError
         The core accumulates exactly, but not so deep.
     """
-    sides = _side(config.a, a), _side(config.b, b)
+    sides = _side(config, "a", a), _side(config, "b", b)
     check_depth(config, sides[0][0].shape[1])
     return _of_kinds(_scheduled(config, *sides, c), a, b)
 
@@ -393,11 +403,15 @@ _Side = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 """Codes and scales of an operand, as the payload has them."""
 
 
-def _side(form: BlockFormat, operand: Operand) -> _Side:
+def _side(config: TensorCoreConfig, letter: str, operand: Operand) -> _Side:
+    size = config.form(letter).size
     if isinstance(operand, golden.QuantizedTensor):
-        return operand.codes, operand.scales
+        if type_at_half_rate(operand, config.half_scaled) is None:
+            return operand.codes, operand.scales
+        return codes_of(operand.codes), operand.scales.repeat(2 * SCALED // size, axis=1)
     codes = codes_of(operand.codes)
-    return codes, np.zeros((len(codes), -(-codes.shape[1] // form.size)), np.uint8)  # which are not read
+    one = SCALE.bias if config.half_scaled else 0  # which is not read
+    return codes, np.full((len(codes), -(-codes.shape[1] // size)), one, np.uint8)
 
 
 def _scheduled(config: TensorCoreConfig, a: _Side, b: _Side, c: NDArray[np.float32] | None) -> Steps:
@@ -432,17 +446,19 @@ def _scheduled(config: TensorCoreConfig, a: _Side, b: _Side, c: NDArray[np.float
 
 def _of_kinds(steps: Steps, a: Operand, b: Operand) -> Steps:
     """The same steps at the rate of both operands, with the types of their elements."""
-    half = isinstance(a, Unscaled)
-    assert half == isinstance(b, Unscaled), "one operand is in blocks, the other is not"
-    kinds = _kind(steps.config.a, a), _kind(steps.config.b, b)
+    half, same = (type_at_half_rate(operand, steps.config.half_scaled) is not None for operand in (a, b))
+    assert half == same, "one operand is in blocks of FP4, the other is not"
+    kinds = _kind(steps.config, "a", a), _kind(steps.config, "b", b)
     a_types, b_types = (np.full(len(steps), code, np.uint8) for code in kinds)
     return replace(steps, half=np.full(len(steps), half), a_types=a_types, b_types=b_types)
 
 
-def _kind(form: BlockFormat, operand: Operand) -> int:
+def _kind(config: TensorCoreConfig, letter: str, operand: Operand) -> int:
     """The type of an operand: of its elements; or of its blocks where steps choose it, else 0, which is not read."""
-    if isinstance(operand, Unscaled):
-        return ELEMENT_TYPES[operand.type]
+    if kind := type_at_half_rate(operand, config.half_scaled):
+        return ELEMENT_TYPES[kind]
+    assert isinstance(operand, golden.QuantizedTensor)
+    form = config.form(letter)
     if not form.by_step:
         return 0
     return ELEMENT_TYPES["e2m1"] | int(operand.scales.max() >> form.scale.width) << SELECTOR
@@ -479,11 +495,11 @@ def schedule_held(
     """
     rows, columns, depth, groups = config.rows, config.columns, config.depth, config.groups
     check_hold(config, hold)
-    codes, scales = _side(config.a, a)
+    codes, scales = _side(config, "a", a)
     steps_k = codes.shape[1] // depth
     a_codes = codes.reshape(-1, hold, rows, steps_k, depth)
     a_scales = scales.reshape(-1, hold, rows, steps_k, groups)
-    codes, scales = _side(config.b, b)
+    codes, scales = _side(config, "b", b)
     b_codes = codes.reshape(-1, columns, steps_k, depth)
     b_scales = scales.reshape(-1, columns, steps_k, groups)
     tiles_m, tiles_n = len(a_codes), len(b_codes)

@@ -21,10 +21,19 @@ from hwgen.errors import InputError
 from sim import archive, golden, tensors
 from sim.tensors import Tensor
 
-__all__ = ["UNSCALED_TYPES", "Unscaled", "from_file", "rounded"]
+__all__ = ["SCALED_FORMATS", "UNSCALED_TYPES", "Unscaled", "from_file", "rounded", "type_at_half_rate"]
 
 UNSCALED_TYPES = tuple(golden.UNSCALED_ELEMENTS)
 """Names of the types."""
+
+SCALED_FORMATS = {
+    "e4m3": "mxfp8-e4m3",
+    "e5m2": "mxfp8-e5m2",
+    "e2m3": "mxfp6-e2m3",
+    "e3m2": "mxfp6-e3m2",
+    "e2m1": "mxfp4",
+}
+"""Formats of operands of steps at half the rate with scales, by the types of their elements."""
 
 _STORED = {"U8": "", "F8_E4M3": "e4m3", "F8_E5M2": "e5m2"}
 """Types of tensors of codes in a .safetensors file, and what their elements are."""
@@ -66,6 +75,19 @@ class Unscaled:
     def stored(self, name: str) -> dict[str, NDArray[Any]]:
         """Its tensors by name, as `from_file` reads them."""
         return {f"{name}.codes": self.codes, f"{name}.tensor_scale": np.asarray(self.tensor_scale)}
+
+
+_SCALED_TYPES = {form: kind for kind, form in SCALED_FORMATS.items()}
+
+
+def type_at_half_rate(operand: golden.QuantizedTensor | Unscaled, scaled: bool) -> str | None:
+    """The type of the elements of an operand whose steps are at half the rate; None if they are not.
+
+    Operands of MX are where rows of such steps are ``scaled``. On other cores they are in the core's own format.
+    """
+    if isinstance(operand, Unscaled):
+        return operand.type
+    return _SCALED_TYPES.get(operand.form.name) if scaled else None
 
 
 def rounded(tensor: Tensor, kind: str) -> Unscaled:

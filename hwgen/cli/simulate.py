@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
     from sim.engines import Engine
     from sim.gemm import GemmRun, Traffic
+    from sim.golden import BlockFormat, QuantizedTensor
     from sim.operands import Operand
     from sim.tensors import Tensor
 
@@ -45,12 +46,15 @@ Each = TypeVar("Each", bound=_HasRows)
 @kind
 @click.option(
     "--mode",
-    type=click.Choice(["fp4", "fp8"]),
+    type=click.Choice(["fp4", "fp8", "mxfp8"]),
     default="fp4",
     show_default=True,
-    help="fp8: elements without block scales, FP8 or FP6, in steps at half the rate, on a core with a slot.",
+    help="fp8: elements without block scales, FP8 or FP6, in steps at half the rate, on a core with a slot. mxfp8: the"
+    " same with E8M0 scales of 32 elements, on a core with half_scale.",
 )
-@click.option("--a-type", type=Names("sim.unscaled:UNSCALED_TYPES"), help="Type of A with --mode fp8.  [default: e4m3]")
+@click.option(
+    "--a-type", type=Names("sim.unscaled:UNSCALED_TYPES"), help="Type of A at half the rate.  [default: e4m3]"
+)
 @click.option("--b-type", type=Names("sim.unscaled:UNSCALED_TYPES"), help="The same of B.")
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of what is generated.")
 @click.option("--a", "a_file", type=FILE, help="A (M x K) from a .npy, .npz or .safetensors file.")
@@ -102,6 +106,8 @@ def command(
     core_config = resolved(name)
     if mode == "fp8":
         start = _run_of_fp8(core_config, a_type or "e4m3", b_type or "e4m3", seed, **operands)
+    elif mode == "mxfp8":
+        start = _run_of_mxfp8(core_config, a_type or "e4m3", b_type or "e4m3", seed, **operands)
     else:
         _check_fp4(a_type, b_type)
         start = _run_of_fp4(core_config, seed, **operands)
@@ -149,18 +155,53 @@ def _run_of_fp4(core: TensorCoreConfig, seed: int, a_rule: str | None, b_rule: s
     """A GEMM of operands in the formats of the core."""
     from sim.counterpart import counterpart
     from sim.gemm import run_gemm
+
+    forms = {letter: counterpart(core.form(letter.lower())) for letter in "AB"}
+    a, b, k = _quantized(forms, {"a": a_rule, "b": b_rule}, seed, **operands)
+    return lambda engine, traffic, update: run_gemm(engine, a, b, traffic, depth=k, progress=update)
+
+
+def _run_of_mxfp8(
+    core: TensorCoreConfig,
+    a_type: str,
+    b_type: str,
+    seed: int,
+    a_rule: str | None,
+    b_rule: str | None,
+    **operands: Any,
+) -> Start:
+    """A GEMM of elements of these types with E8M0 scales."""
+    from sim import golden
+    from sim.gemm import run_unscaled
+    from sim.unscaled import SCALED_FORMATS
+
+    if not core.half_scaled:
+        raise InputError(
+            f"--mode mxfp8: {core.name} has no scales at half the rate; give a core with half_scale = 'e8m0', such as"
+            " mixfp4-mx-multi-small"
+        )
+    forms = {
+        letter: golden.block_format(SCALED_FORMATS[kind]) for letter, kind in zip("AB", (a_type, b_type), strict=True)
+    }
+    a, b, k = _quantized(forms, {"a": a_rule, "b": b_rule}, seed, **operands)
+    return lambda engine, traffic, update: run_unscaled(engine, a, b, traffic, depth=k, progress=update)
+
+
+def _quantized(
+    forms: dict[str, BlockFormat], rules: dict[str, str | None], seed: int, **operands: Any
+) -> tuple[QuantizedTensor, QuantizedTensor, int]:
+    """A and B in their block formats, and K as it was given."""
     from sim.operands import Numbers, from_file
 
     def numbers(letter: str, tensor: Tensor) -> Operand:
         return Numbers(letter, tensor)
 
     def depth(letter: str, operand: Operand) -> int:
-        return operand.depth(counterpart(core.form(letter.lower())))
+        return operand.depth(forms[letter])
 
     a, b, k = _operands(from_file, numbers, depth, seed, **operands)
-    left, right = _ruled(a, a_rule, "a"), _ruled(b, b_rule, "b")
-    tensors = left.quantized(counterpart(core.a)), right.quantized(counterpart(core.b))
-    return lambda engine, traffic, update: run_gemm(engine, *tensors, traffic, depth=k, progress=update)
+    left, right = _ruled(a, rules["a"], "a"), _ruled(b, rules["b"], "b")
+    return left.quantized(forms["A"]), right.quantized(forms["B"]), k
 
 
 def _run_of_fp8(

@@ -10,7 +10,7 @@ from typing import Any
 
 from hwgen.config.dots import DOTS
 from hwgen.config.reserved import RESERVED
-from hwgen.config.slots import NO_SLOT, SLOTS, unfit
+from hwgen.config.slots import HALF_SCALES, NO_HALF_SCALE, NO_SLOT, SCALED_GROUPS, SLOTS, unfit
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds, Formats
 
@@ -110,6 +110,10 @@ class TensorCoreConfig:
     half_fraction_bits
         Bits kept below the largest exponent of a step at half the rate (Blackwell: 25). From 23 to ``fraction_bits``.
         Has no meaning without a slot.
+    half_scale
+        Whether rows of steps at half the rate have scales: ``none``, or ``e8m0``, one byte for each row and each 32
+        elements along K, as Blackwell's ``kind::mxf8f6f4``. Then results may be subnormal and infinite. For 1, 2 or 4
+        groups. Has no meaning without a slot.
 
     Raises
     ------
@@ -134,6 +138,7 @@ class TensorCoreConfig:
     clock_gating: bool = False
     slot: str = NO_SLOT
     half_fraction_bits: int = DEFAULT_HALF_FRACTION_BITS
+    half_scale: str = NO_HALF_SCALE
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", self.name):
@@ -150,6 +155,7 @@ class TensorCoreConfig:
         self._one_of("leading_zeros", LEADING_ZEROS)
         self._one_of("empty_blocks", EMPTY_BLOCKS)
         self._one_of("slot", tuple(SLOTS))
+        self._one_of("half_scale", HALF_SCALES)
         if not isinstance(self.clock_gating, bool):
             raise InputError(f"clock_gating = {self.clock_gating!r}: must be true or false")
         self._within("rows", range(1, 65))
@@ -262,6 +268,8 @@ class TensorCoreConfig:
                     )
             if (bits := self.half_fraction_bits) != DEFAULT_HALF_FRACTION_BITS:
                 raise InputError(f"half_fraction_bits = {bits!r}: has no meaning without a slot; leave it out")
+            if self.half_scaled:
+                raise InputError(f"half_scale = {self.half_scale!r}: has no meaning without a slot; leave it out")
             return
         if self.exact:
             raise InputError(f"slot = {self.slot!r}: needs numerics = 'blackwell', not {self.numerics!r}")
@@ -273,6 +281,23 @@ class TensorCoreConfig:
                 " infinite, which its accumulator does not make"
             )
         self._within("half_fraction_bits", range(LEAST_HALF_FRACTION_BITS, self.fraction_bits + 1))
+        self._check_half_scale()
+
+    def _check_half_scale(self) -> None:
+        """Refuse scales of rows at half the rate that the rest does not allow."""
+        if not self.half_scaled:
+            return
+        if self.groups not in SCALED_GROUPS:
+            allowed = f"{', '.join(map(str, SCALED_GROUPS[:-1]))} or {SCALED_GROUPS[-1]}"
+            raise InputError(
+                f"half_scale = {self.half_scale!r}: a scale is for 32 elements, and a step has"
+                f" {self.groups * self.slots}; use groups = {allowed}, not {self.groups}"
+            )
+        if self.anticipated:
+            raise InputError(
+                f"half_scale = {self.half_scale!r}: results may be subnormal, which ends their normalisation early; use"
+                " leading_zeros = 'counted'"
+            )
 
     def _one_of(self, field: str, allowed: tuple[str, ...]) -> None:
         value = getattr(self, field)
@@ -326,6 +351,16 @@ class TensorCoreConfig:
     def slotted(self) -> bool:
         """Whether steps are of FP4 or at half the rate, each as it says."""
         return self.slot != NO_SLOT
+
+    @property
+    def half_scaled(self) -> bool:
+        """Whether rows of steps at half the rate have scales."""
+        return self.half_scale != NO_HALF_SCALE
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether steps that are rounded may give subnormal and infinite results of any terms."""
+        return self.wide or self.half_scaled
 
     @property
     def slots(self) -> int:
@@ -400,6 +435,7 @@ class TensorCoreConfig:
         unsaid += () if self.excludes_empty else ("empty_blocks",)
         unsaid += () if self.clock_gating else ("clock_gating",)
         unsaid += () if self.slotted else ("slot", "half_fraction_bits")
+        unsaid += () if self.half_scaled else ("half_scale",)
         described = {form.name: form.definition for form in self.formats if form.definition}
         said = {name: value for name, value in fields.items() if name not in unsaid}
         return {**said, DESCRIBED: described} if described else said

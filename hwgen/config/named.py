@@ -9,7 +9,7 @@ from typing import Any
 
 from hwgen.config.core import TensorCoreConfig
 from hwgen.config.dots import DOTS
-from hwgen.config.slots import NO_SLOT
+from hwgen.config.slots import NO_HALF_SCALE, NO_SLOT
 from hwgen.errors import InputError
 from hwgen.formats import (
     BLOCKDIALECT,
@@ -64,6 +64,7 @@ _KINDS: dict[str, Formats] = {
     "nvint4": (NVINT4, NVINT4),
 }
 _SLOTTED = {name: _KINDS[name] for name in ("nvfp4", "mixfp4")} | {NVFP4_E0M3.name: (NVFP4_E0M3, NVFP4_E0M3)}
+_SCALED = {name: _KINDS[name] for name in ("nvfp4", "mixfp4")}
 _OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B16, FP4_UE5M3_B32, IF4)} | {
     "razer": (RAZER_ACTIVATIONS, RAZER_WEIGHTS)
 }
@@ -90,11 +91,11 @@ def _sized(
     pipeline: tuple[str, ...],
     dot: str = "merged",
     slot: str = NO_SLOT,
+    half_scale: str = NO_HALF_SCALE,
 ) -> dict[str, TensorCoreConfig]:
+    further: dict[str, Any] = {"pipeline": pipeline, "clock_gating": True, "slot": slot, "half_scale": half_scale}
     return {
-        f"{kind}-{size}": TensorCoreConfig(
-            f"{kind}-{size}", a, b, rows, columns, groups, dot, pipeline=pipeline, clock_gating=True, slot=slot
-        )
+        f"{kind}-{size}": TensorCoreConfig(f"{kind}-{size}", a, b, rows, columns, groups, dot, **further)
         for kind, (a, b) in kinds.items()
     }
 
@@ -104,6 +105,7 @@ NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_KINDS, "blackwell", rows=8, columns=8, groups=4, pipeline=_BLACKWELL),
     **_sized(_SLOTTED, "multi-small", rows=4, columns=4, groups=1, pipeline=_MULTI_SMALL, slot="full"),
     **_sized(_SLOTTED, "multi-blackwell", rows=8, columns=8, groups=4, pipeline=_MULTI_BLACKWELL, slot="full"),
+    **_sized(_SCALED, "mx-multi-small", 4, 4, 1, pipeline=_MULTI_SMALL, slot="full", half_scale="e8m0"),
     **_sized(_OTHERS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
     **_sized(_E8M0, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
     **_sized(_WIDE, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="signed"),
@@ -118,8 +120,8 @@ NAMED: dict[str, TensorCoreConfig] = {
 In ``mixfp4-weights-*`` only operand B, the weights, is MixFP4; A is NVFP4. In ``razer-small`` A has RaZeR's format of
 activations and B that of weights. In ``w4a8-small`` A, the activations, has E4M3 elements and B is MXFP4. In
 ``w4a8-int-small`` and ``ternary-small`` A has integers of 8 bits. Those called ``multi`` also multiply FP8 and FP6, at
-half the rate, as Blackwell does. In ``nvfp4-e0m3-multi-*`` each step says of A and of B whether they are E2M1 or 0 to
-7.
+half the rate, as Blackwell does; those called ``mx-multi`` with scales of MX. In ``nvfp4-e0m3-multi-*`` each step says
+of A and of B whether they are E2M1 or 0 to 7.
 
 Their registers, their lanes and their clock gates are those with which NVFP4 is best at 1 GHz on a 7 nm library
 (docs/decisions/0013-pipelines-for-a-clock.md). The accumulation loop holds as many tiles as it has cycles, by turns.

@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from hwgen.formats import BlockFormat
 
-__all__ = ["NO_SLOT", "SLOTS", "unfit"]
+__all__ = ["HALF_SCALES", "NO_HALF_SCALE", "NO_SLOT", "SCALED_GROUPS", "SLOTS", "unfit"]
 
 NO_SLOT = "none"
+
+NO_HALF_SCALE = "none"
+
+HALF_SCALES = (NO_HALF_SCALE, "e8m0")
+"""Scales of rows at half the rate: none, or one E8M0 byte for each row and each 32 elements along K."""
+
+SCALED_GROUPS = (1, 2, 4)
+"""Groups with which steps at half the rate have one scale a row: 32 elements are whole steps."""
 
 _MERGED = ("merged", "merged-timed")
 

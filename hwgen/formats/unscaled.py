@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hwgen.formats.catalogue import E2M1, E2M3, E3M2, E4M3, E5M2
+from hwgen.formats.catalogue import E2M1, E2M3, E3M2, E4M3, E5M2, E8M0
 from hwgen.formats.element import ElementFormat
 
 __all__ = [
@@ -11,6 +11,8 @@ __all__ = [
     "LOWEST",
     "LOWEST_PRODUCT",
     "PRODUCT",
+    "SCALE",
+    "SCALED",
     "SELECTOR",
     "SIGNIFICAND",
     "TYPES",
@@ -29,6 +31,12 @@ is reserved at half the rate, the other kind."""
 
 CONTAINER = 8
 """Bits of an element; shorter types have the low ones, and the bits above are ignored."""
+
+SCALE = E8M0
+"""Scales of rows, where steps at half the rate have any."""
+
+SCALED = 32
+"""Elements of a row that share such a scale."""
 
 SIGNIFICAND = max(element.significand_bits for element in TYPES.values())
 """Bits of a significand. Shorter ones are shifted to the left, so that all types count eighths."""

@@ -8,6 +8,7 @@ from amaranth.hdl import Shape
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat
+from hwgen.formats.unscaled import SCALE
 from hwgen.package.svg import Drawing
 from hwgen.rtl.tensor_core import addend_layout, step_layout
 
@@ -186,6 +187,8 @@ def _products(column: _Column) -> None:
         lines.append(f"products are cut to a window of {bounds.window} bits")
     if config.slotted:
         lines.append(f"FP8 and FP6 at half the rate: slot {config.slot}")
+    if config.half_scaled:
+        lines.append(f"rows at half the rate have {SCALE.name} scales")
     if "tree" in config.pipeline:
         lines.append("register tree before the last addition")
     title = f"{_counted(config.sums, 'dot product')} of {bounds.lanes} lanes"

@@ -11,7 +11,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import ELEMENT_REGISTERS, TensorCoreConfig
-from hwgen.formats.unscaled import LOWEST_PRODUCT, PRODUCT
+from hwgen.formats.unscaled import LOWEST_PRODUCT, PRODUCT, SCALE
 from hwgen.rtl.accumulate.exact import ExactAccumulate, exact_controls
 from hwgen.rtl.accumulate.products import ProductDistances, ProductExponents
 from hwgen.rtl.accumulate.stepwise import FP32, Accumulate
@@ -250,8 +250,13 @@ class Element(Block):
         bits, lowest = emax_layout(config)
         active, exponent = Signal(name="active"), Signal(bits, name="exponent")
         of_products, of_terms = Signal(bits, name="of_products"), Signal(bits, name="of_terms")
+        raised: Value = products.exponent + (LOWEST_PRODUCT - lowest)
+        if config.half_scaled:
+            # Bytes count from the lowest scale, as does the exponent.
+            raised = products.exponent + self.a.half_scale + self.b.half_scale
+            raised += LOWEST_PRODUCT - 2 * SCALE.bias - lowest
         m.d.comb += [
-            of_products.eq(products.exponent + (LOWEST_PRODUCT - lowest)),
+            of_products.eq(raised),
             of_terms.eq(terms.exponent + (config.bounds.lowest_exponent - lowest)),
             active.eq(terms.active | products.active),
             exponent.eq(Mux(half, of_products, of_terms)),
@@ -259,10 +264,15 @@ class Element(Block):
         found: dict[str, Value] = {"active": active, "exponent": exponent}
         distances = add_child(m, platform, "product_distances", ProductDistances, config)
         if config.early_exponents:
+            if config.half_scaled:
+                found["largest"] = products.exponent  # which is 0 in steps of FP4
             found = self.held(m, "factors", "enable_factors", found)
-            # What the other kind of steps has is kept out: there nothing is to move.
-            largest = (found["exponent"] + (lowest - LOWEST_PRODUCT))[: len(products.exponent)]
-            largest &= self.half_terms.replicate(len(largest))
+            if config.half_scaled:
+                largest = found["largest"]
+            else:
+                # What the other kind of steps has is kept out: there nothing is to move.
+                largest = (found["exponent"] + (lowest - LOWEST_PRODUCT))[: len(products.exponent)]
+                largest &= self.half_terms.replicate(len(largest))
             if config.groups > 1:
                 above = found["exponent"] + (lowest - config.bounds.lowest_exponent)
                 above &= ~self.half_terms.replicate(len(above))

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.config.core import DEFAULT_HALF_FRACTION_BITS
-from hwgen.config.slots import NO_SLOT
+from hwgen.config.slots import NO_HALF_SCALE, NO_SLOT
 from hwgen.rtl.decode.operand import ElementDecoder, decoded_as, element_tag, sum_tag_bits, tag_bits
 from hwgen.rtl.dot import DotProduct, beside
 from hwgen.rtl.hierarchy import Block, add_child
@@ -59,6 +59,7 @@ class LaneArray(Block):
             pipeline=(),
             slot=NO_SLOT,
             half_fraction_bits=DEFAULT_HALF_FRACTION_BITS,
+            half_scale=NO_HALF_SCALE,
         )
         forms = {side: config.form(side) for side in "ab"}
         members = {

@@ -10,7 +10,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats.unscaled import TYPE_BITS
+from hwgen.formats.unscaled import SCALE, TYPE_BITS
 from hwgen.rtl import control
 from hwgen.rtl.decode.operand import (
     OperandDecoder,
@@ -44,6 +44,7 @@ def step_layout(config: TensorCoreConfig) -> data.StructLayout:
     8 g + j of a row is in ``codes[m][g][2 j]``, its low half, and ``codes[m][g][2 j + 1]``. ``a_type`` and ``b_type``
     are its types, codes of `hwgen.formats.unscaled.TYPES`. With a code that is none of these every D is NaN. Steps of
     FP4 ignore both, but for the bit `hwgen.formats.unscaled.SELECTOR` where steps choose the elements of blocks.
+    With ``config.half_scaled`` the byte of block 0 of a row is its E8M0 scale at half the rate; the others are ignored.
     """
     further = {"mode": 1, "a_type": TYPE_BITS, "b_type": TYPE_BITS} if config.slotted else {}
     return data.StructLayout(
@@ -190,6 +191,8 @@ class TensorCore(Block):
         shapes = {name: field.shape for name, field in fields.items()}
         if self.config.slotted:
             shapes |= {"half": 1, "element_type": TYPE_BITS}
+        if self.config.half_scaled:
+            shapes["half_scale"] = data.ArrayLayout(unsigned(SCALE.width), len(sent.codes))
         read = Signal(data.StructLayout(shapes), name=side)
         m.d.comb += read.codes.eq(sent.codes)
         if self.config.slotted:
@@ -197,6 +200,8 @@ class TensorCore(Block):
                 read.half.eq(self.step.payload.mode),
                 read.element_type.eq(getattr(self.step.payload, f"{side}_type")),
             ]
+        if self.config.half_scaled:
+            m.d.comb += [read.half_scale[row].eq(scales[0]) for row, scales in enumerate(sent.scales)]
         for row, scales in enumerate(sent.scales if self.config.form(side).has_scales else ()):
             m.d.comb += [read.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
         return read
@@ -213,6 +218,8 @@ class TensorCore(Block):
                 m.d.comb += edge.scales.eq(rows.scales[row])
             if self.config.slotted:
                 m.d.comb += [edge.half.eq(rows.half), edge.element_type.eq(rows.element_type)]
+            if self.config.half_scaled:
+                m.d.comb += edge.half_scale.eq(rows.half_scale[row])
         decoded, loads = [edge.operand for edge in edges], pipeline.loads
         if "decoded" in loads:
             decoded = [
@@ -235,7 +242,7 @@ class TensorCore(Block):
         if not self.config.slotted:
             return _held(m, pipeline.loads["decoded"], row, name)
         behind = Signal.like(row, name=name, reset_less=True)
-        of_half = [field for field in ("slots", "significands") if field in dict(row.shape())]
+        of_half = [field for field in ("slots", "significands", "half_scale") if field in dict(row.shape())]
         for enable, fields in (
             (pipeline.loads["decoded"], [field for field, _ in row.shape() if field not in of_half]),
             (pipeline.products["decoded"], of_half),
@@ -253,16 +260,19 @@ class TensorCore(Block):
         scales = _held(m, enable, operand.scales, f"{name}_scales")
         m.d.comb += [behind.eq(operand), behind.scales.eq(scales)]
         self._nan_behind(m, enable, operand, behind, side, name)
-        self._slots_behind(m, pipeline, register, operand, behind, name)
+        self._half_rate_behind(m, pipeline, register, operand, behind, name)
         return behind
 
-    def _slots_behind(
+    def _half_rate_behind(
         self, m: Module, pipeline: control.Pipeline, register: str, operand: Any, behind: Any, name: str
     ) -> None:
-        """What slots take of the row beside significands, a register behind; with a slot."""
-        if not self.config.slotted or self.config.early_exponents:  # see `_late`
-            return
-        m.d.comb += behind.slots.eq(_held(m, pipeline.products[register], operand.slots, f"{name}_slots"))
+        """What is read of the row at half the rate beside significands, a register behind; with a slot."""
+        fields = ["half_scale"] if self.config.half_scaled else []
+        if self.config.slotted and not self.config.early_exponents:  # see `_late`
+            fields.append("slots")
+        for field in fields:
+            held = _held(m, pipeline.products[register], getattr(operand, field), f"{name}_{field}")
+            m.d.comb += getattr(behind, field).eq(held)
 
     def _nan_behind(self, m: Module, enable: Value, operand: Any, behind: Any, side: str, name: str) -> None:
         """Whether a scale of the row is NaN, a register behind; where it may be."""
@@ -278,7 +288,7 @@ class TensorCore(Block):
         behind = Signal(operand_layout(self.config, side), name=name)
         m.d.comb += behind.eq(operand)
         self._nan_behind(m, enable, operand, behind, side, name)
-        self._slots_behind(m, pipeline, register, operand, behind, name)
+        self._half_rate_behind(m, pipeline, register, operand, behind, name)
         for group, scale in enumerate(operand.scales):
             for field in [name for name, _ in scale.shape() if name != "significand"]:
                 held = _held(m, enable, getattr(scale, field), f"{name}_{field}{group}")

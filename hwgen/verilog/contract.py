@@ -153,7 +153,9 @@ def field_words(config: TensorCoreConfig) -> dict[str, tuple[tuple[str, ...], st
         first = f"1: add the next C; 0: add the result of {before}"
     if config.slotted:
         code = {side: f"in steps of FP4: {words}; {_half_rate_codes(config)}" for side, words in code.items()}
-        scale = {side: f"{words}; ignored at half the rate" for side, words in scale.items()}
+        at_half = "at half the rate that of block 0 is the E8M0 scale of the row, 2^(byte - 127), 0xFF is NaN, and the"
+        at_half = f"{at_half} others are ignored" if config.half_scaled else "ignored at half the rate"
+        scale = {side: f"{words}; {at_half}" for side, words in scale.items()}
     return {
         "a.codes": (("m", "g", "i"), f"element i of block g of row m of A; {code['a']}"),
         "a.scales": (("m", "g"), f"scale of block g of row m of A; {scale['a']}"),
@@ -407,19 +409,23 @@ def numerics(config: TensorCoreConfig) -> Numerics:
 
 def _half_rate(config: TensorCoreConfig, rounding: str) -> HalfRate:
     """What a step at half the rate computes."""
+    factors, raised, ends, nans = "", "", "an exact zero is +0", "a NaN element, "
+    if config.half_scaled:
+        factors, raised, nans = ", times both scales", ", and those of both scales", "a NaN scale or element, "
+        ends = "every zero is +0, subnormals are kept, 2^128 and above is infinite"
     return HalfRate(
         products=config.slots * config.groups,
         fraction_bits=config.half_fraction_bits,
         contract=(
             "for every output (m, n) and each of the products k: p_k = the product of element k of row m of A and of"
-            " row n of B; r_k = the sum of the exponents of both elements, in subnormal ones that of the smallest"
-            " normal number",
+            f" row n of B{factors}; r_k = the sum of the exponents of both elements, in subnormal ones that of the"
+            f" smallest normal number{raised}",
             "emax is the largest of the r_k of products that are not zero, and expC if C is not zero; if all products"
             " are zero D is C, and +0 if that is -0",
             f"every p_k and C are truncated toward zero, each on its magnitude, to a multiple of"
             f" 2^(emax - {config.half_fraction_bits}); the truncated numbers are added exactly",
-            f"D is the FP32 number of that sum, rounded {rounding}; an exact zero is +0",
-            "a NaN element, a NaN C, a reserved type, infinity times zero, and infinities of both signs among the"
+            f"D is the FP32 number of that sum, rounded {rounding}; {ends}",
+            f"{nans}a NaN C, a reserved type, infinity times zero, and infinities of both signs among the"
             " products and C give 0x7FFFFFFF; otherwise an infinite product or C is the result",
         ),
     )

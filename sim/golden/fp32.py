@@ -44,6 +44,16 @@ def narrowed(total: Array, rounding: str) -> Array:
     return total.astype(np.float32)
 
 
+def of_any_exponent(total: Array, rounding: str) -> Array:
+    """Round exact sums, float64, to float32: subnormal and infinite ones, too. Zeros become +0."""
+    if rounding == "toward_zero":
+        normal = (total.view(np.int64) & -1 << 29).view(np.float64)
+        subnormal = np.trunc(total * 2.0**149) * 2.0**-149
+        total = np.where(np.abs(total) < 2.0**MIN_EXPONENT, subnormal, normal)
+    with np.errstate(over="ignore", under="ignore"):
+        return total.astype(np.float32) + np.float32(0)
+
+
 def check_c(c: Tensor, shape: tuple[int, ...]) -> Array:
     """Return C as an array once it is known to be float32 of this shape."""
     checked = as_array(c, "c")

@@ -76,6 +76,7 @@ from .fp32 import (
     check_stacks,
     exponents_of,
     narrowed,
+    of_any_exponent,
     truncate,
 )
 from .quantize import QuantizedTensor
@@ -637,20 +638,10 @@ def _rounded(total: Array, c: Array, c_exponent: Array, top: Array, way: _Way) -
         addend[cut] = truncate(addend[cut], top[cut], way.fraction_bits) + 0.0
     total += addend
     if way.pair.wide:
-        return _of_any_exponent(total, way.rounding)
+        return of_any_exponent(total, way.rounding)
     # FP32 subnormals need no care: a sum below 2^-126 is the (truncated) C alone, every other one is a
     # multiple of 2^(lowest - fraction_bits), which `_way` has checked.
     return narrowed(total, way.rounding)
-
-
-def _of_any_exponent(total: Array, rounding: str) -> Array:
-    """Round exact sums to float32; zeros become +0."""
-    if rounding == "toward_zero":
-        normal = (total.view(np.int64) & -1 << 29).view(np.float64)
-        subnormal = np.trunc(total * 2.0**149) * 2.0**-149
-        total = np.where(np.abs(total) < 2.0**MIN_EXPONENT, subnormal, normal)
-    with np.errstate(over="ignore", under="ignore"):
-        return total.astype(np.float32) + np.float32(0)
 
 
 def _cuts(top: Array, c_exponent: Array, way: _Way) -> Array:

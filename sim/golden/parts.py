@@ -339,8 +339,10 @@ def unscaled_step(
     b: str = "e4m3",
     fraction_bits: int = 25,
     rounding: str = "toward_zero",
+    a_scales: Sequence[int] = (),
+    b_scales: Sequence[int] = (),
 ) -> int:
-    """Return one output of a step without block scales, FP32 bits.
+    """Return one output of a step without block scales, FP32 bits; or of one with UE8M0 scales.
 
     Parameters
     ----------
@@ -350,14 +352,17 @@ def unscaled_step(
         FP32 bits.
     a, b, fraction_bits, rounding
         As in `golden.unscaled_step`, but `fraction_bits` has no limit.
+    a_scales, b_scales : sequence of int
+        One for each 32 elements, if there are any.
     """
     pairs = [(factor(x, a), factor(y, b)) for x, y in zip(a_codes, b_codes, strict=True)]
-    nan = any(x.nan or y.nan for x, y in pairs)
+    nan = any(x.nan or y.nan for x, y in pairs) or 255 in (*a_scales, *b_scales)
     result = special((), c, nan, frozenset().union(*(infinite_product(x, y) for x, y in pairs)))
     if result is not None:
         return result
     significand, c_exponent = fields(c)
-    products = [product(x, y) for x, y in pairs]
+    raised = [x + y - 254 for x, y in zip(a_scales, b_scales, strict=True)] or [0] * len(pairs)
+    products = [(integer, r + raised[k // 32]) for k, (integer, r) in enumerate(product(x, y) for x, y in pairs)]
     # Integer, exponent, and what its unit is below that; those of zero have no say.
     terms = [(significand, c_exponent, 23), *((integer, r, 6) for integer, r in products)]
     largest = max((r for integer, r, _ in terms if integer), default=0)

@@ -34,6 +34,15 @@ K = 32, 25 fraction bits and rounding toward zero are those of Blackwell's ``kin
 (arXiv 2511.10909) and sf-tensor/tcgen05 say so independently. For E2M3, E3M2, E2M1 and unequal types sf-tensor/tcgen05
 is the only source. docs/unscaled.md says what none of them has shown. `parts` has the same in pieces, in Python's
 integers.
+
+With scales there is one UE8M0 byte for each row and for each 32 elements along K, as in ``kind::mxf8f6f4``. eA and eB
+are those of the scales, -127 to 127::
+
+    p_k = sA * sB * 2^(r_k - 6)                       r_k = rA + rB + eA + eB
+
+All else is as above. Only what was said of ends is not: results may be subnormal, and those of 2^128 and above are
+infinite, whatever the rounding. What is zero after rounding is +0. The byte 255 is NaN, which gives 0x7FFFFFFF whatever
+the elements are. The byte 127 is 1: a step with that byte alone is a step without scales.
 """
 
 from __future__ import annotations
@@ -56,6 +65,7 @@ from .fp32 import (
     check_stacks,
     exponents_of,
     narrowed,
+    of_any_exponent,
     powers,
 )
 from .quantize import check_finite, found_scale
@@ -66,6 +76,14 @@ UNSCALED_ELEMENTS = {element.name.lower(): element for element in (E4M3, E5M2, E
 _ABSENT = np.int8(-64)  # exponent of an element that makes no term: with any other one, below those of all products
 _LOWEST = np.int8(-28)  # exponent of a product
 _TILE = 1 << 15  # outputs per tile: the working set stays in a core's L2 cache
+
+SCALED_BLOCK = 32
+"""Elements along K that share a scale, where there are scales."""
+_ONE = 127  # the scale of 1
+_NO_SCALE = 255  # the one that is NaN
+# With scales exponents are int16.
+_ABSENT_OF_ANY = np.int16(-1 << 10)
+_LOWEST_OF_ANY = _LOWEST - np.int16(2 * _ONE)
 
 
 _Elements = tuple[ElementFormat, ...]
@@ -81,6 +99,8 @@ class _Way(NamedTuple):
     """Products of a step."""
     fraction_bits: int
     rounding: str
+    scaled: bool
+    """Whether blocks of the operands have scales."""
 
 
 class _Operand(NamedTuple):
@@ -89,7 +109,24 @@ class _Operand(NamedTuple):
     values: Array
     """Elements, float64, NaN and infinity among them."""
     exponents: Array
-    """Their exponents, int8; `_ABSENT` for zero, NaN and infinity."""
+    """Their exponents, int8; `_ABSENT` for zero, NaN and infinity. With scales int16, and `_ABSENT_OF_ANY` or less."""
+
+
+class _Stored(NamedTuple):
+    """One operand as it is given."""
+
+    codes: Array
+    """(steps, rows, K)"""
+    scales: Array | None
+    """(steps, rows, blocks), if there are any."""
+
+    def part(self, stack: slice, rows: slice, one: slice) -> tuple[Array, Array | None]:
+        """Return codes of some steps, rows and elements, K first, and the scale of each of them."""
+        codes = np.moveaxis(self.codes[stack, rows, one], -1, 0)
+        if self.scales is None:
+            return codes, None
+        blocks = np.arange(self.codes.shape[-1])[one] // SCALED_BLOCK
+        return codes, np.moveaxis(self.scales[stack, rows], -1, 0)[blocks]
 
 
 def unscaled_step(
@@ -101,8 +138,12 @@ def unscaled_step(
     b: str | Sequence[str] = "e4m3",
     fraction_bits: int = 25,
     rounding: str = "toward_zero",
+    a_scales: Tensor | None = None,
+    b_scales: Tensor | None = None,
 ) -> npt.NDArray[np.float32]:
     """Compute one step without block scales, D = A B^T + C, or a stack of steps that know nothing of each other.
+
+    With `a_scales` and `b_scales` it is a step with UE8M0 scales.
 
     Parameters
     ----------
@@ -119,6 +160,8 @@ def unscaled_step(
         `max_unscaled_fraction_bits`, which is 46 for K = 32.
     rounding : {"toward_zero", "nearest_even"}
         Rounding of the sum to FP32. The alignment of terms always truncates toward zero.
+    a_scales, b_scales : array or tensor of uint8, (..., M, blocks) and (..., N, blocks), optional
+        UE8M0 scales, one for each `SCALED_BLOCK` elements along K, the last of which may be fewer. Both or neither.
 
     Returns
     -------
@@ -133,9 +176,11 @@ def unscaled_step(
     left, right = _check_codes(a_codes, "a_codes"), _check_codes(b_codes, "b_codes")
     check_stacks(left, right)
     start = check_c(c, (*left.shape[:-1], right.shape[-2]))
+    scales = _check_scales(a_scales, b_scales, left, right)
     left, of_left = _typed(left, a, "a")
     right, of_right = _typed(right, b, "b")
-    return _chained(left, right, start, _way(of_left, of_right, left.shape[-1], fraction_bits, rounding))
+    way = _way(of_left, of_right, left.shape[-1], fraction_bits, rounding, scales[0] is not None)
+    return _chained(_Stored(left, scales[0]), _Stored(right, scales[1]), start, way)
 
 
 def unscaled_gemm(
@@ -148,6 +193,8 @@ def unscaled_gemm(
     b: str = "e4m3",
     fraction_bits: int = 25,
     rounding: str = "toward_zero",
+    a_scales: Tensor | None = None,
+    b_scales: Tensor | None = None,
 ) -> npt.NDArray[np.float32]:
     """Multiply two matrices of elements without block scales, D = A B^T + C: a chain of `unscaled_step`.
 
@@ -160,8 +207,8 @@ def unscaled_gemm(
     k_per_step : int
         Products of one step. Step i takes C from step i - 1. The last one may have fewer, which is as if zeros filled
         it up.
-    a, b, fraction_bits, rounding
-        As in `unscaled_step`.
+    a, b, fraction_bits, rounding, a_scales, b_scales
+        As in `unscaled_step`. Blocks are counted from the first element on, not from the first of a step.
 
     Returns
     -------
@@ -177,8 +224,10 @@ def unscaled_gemm(
     check_stacks(left, right)
     shape = (*left.shape[:-1], right.shape[-2])
     start = np.zeros(shape, np.float32) if c is None else check_c(c, shape)
-    types = (_element(a, "a"),), (_element(b, "b"),)
-    return _chained(left, right, start, _way(*types, _products(k_per_step, "k_per_step"), fraction_bits, rounding))
+    scales = _check_scales(a_scales, b_scales, left, right)
+    types, products = ((_element(a, "a"),), (_element(b, "b"),)), _products(k_per_step, "k_per_step")
+    way = _way(*types, products, fraction_bits, rounding, scales[0] is not None)
+    return _chained(_Stored(left, scales[0]), _Stored(right, scales[1]), start, way)
 
 
 def quantize_unscaled(x: Tensor, element: str = "e4m3") -> tuple[npt.NDArray[np.uint8], np.float32]:
@@ -248,19 +297,26 @@ def _tables(elements: _Elements) -> tuple[Array, Array]:
     return np.concatenate(values), np.concatenate(exponents)
 
 
-def _chained(a: Array, b: Array, c: Array, way: _Way) -> Array:
+def _chained(a: _Stored, b: _Stored, c: Array, way: _Way) -> Array:
     """Chain the steps of every GEMM of a stack, tile by tile."""
     d = np.empty(c.shape, np.float32)
-    left, right, start, out = (x.reshape(-1, *x.shape[-2:]) for x in (a, b, c, d))
+    left, right = (_Stored(_flat(codes), None if scales is None else _flat(scales)) for codes, scales in (a, b))
+    start, out = _flat(c), _flat(d)
     # Infinity times zero and infinities of both signs are NaN, which is what the contract says, too.
     with np.errstate(invalid="ignore"):
         for stack, rows, cols in _tiles(out.shape):
             tile = start[stack, rows, cols]
-            for k in range(0, a.shape[-1], way.k):
+            for k in range(0, left.codes.shape[-1], way.k):
                 one = slice(k, k + way.k)
-                tile = _step(_a(left[stack, rows, one], way), _b(right[stack, cols, one], way), tile, way)
+                x, y = _a(left.part(stack, rows, one), way), _b(right.part(stack, cols, one), way)
+                tile = _step(x, y, tile, way)
             out[stack, rows, cols] = tile
     return d
+
+
+def _flat(stack: Array) -> Array:
+    """Return a stack of matrices with one leading dimension."""
+    return stack.reshape(-1, *stack.shape[-2:])
 
 
 def _tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, slice]]:
@@ -275,25 +331,35 @@ def _tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, slice]]:
                 yield slice(stack, stack + batch), slice(i, i + rows), slice(j, j + cols)
 
 
-def _a(codes: Array, way: _Way) -> _Operand:
-    return _operand(np.moveaxis(codes, -1, 0)[..., :, None], way.a)
+def _a(part: tuple[Array, Array | None], way: _Way) -> _Operand:
+    codes, scales = part
+    return _operand(codes[..., :, None], None if scales is None else scales[..., :, None], way.a)
 
 
-def _b(codes: Array, way: _Way) -> _Operand:
-    return _operand(np.moveaxis(codes, -1, 0)[..., None, :], way.b)
+def _b(part: tuple[Array, Array | None], way: _Way) -> _Operand:
+    codes, scales = part
+    return _operand(codes[..., None, :], None if scales is None else scales[..., None, :], way.b)
 
 
-def _operand(codes: Array, elements: _Elements) -> _Operand:
+def _operand(codes: Array, scales: Array | None, elements: _Elements) -> _Operand:
     values, exponents = _tables(elements)
     along = np.ascontiguousarray(codes)
-    return _Operand(values[along], exponents[along])
+    if scales is None:
+        return _Operand(values[along], exponents[along])
+    wide = np.where(exponents == _ABSENT, _ABSENT_OF_ANY, exponents)
+    own = scales.astype(np.int16) - np.int16(_ONE)
+    factors = np.where(scales == _NO_SCALE, np.nan, np.ldexp(1.0, own))
+    return _Operand(values[along] * factors, wide[along] + own)
 
 
 def _step(a: _Operand, b: _Operand, c: Array, way: _Way) -> Array:
     """Compute steps: operands (K, steps, M, 1) and (K, steps, 1, N) and C (steps, M, N) to D."""
-    # Here a C of zero has an exponent, below those of all products: it says nothing. One that is no number says what
-    # is of no consequence.
-    up, down = powers(way.fraction_bits - np.maximum(_tops(a.exponents, b.exponents), exponents_of(c)))
+    # Without scales a C of zero has an exponent, below those of all products: it says nothing. One that is no number
+    # says what is of no consequence.
+    c_exponents = exponents_of(c)
+    if way.scaled:
+        c_exponents = np.where(c == 0, _ABSENT_OF_ANY, c_exponents)
+    up, down = powers(way.fraction_bits - np.maximum(_tops(a.exponents, b.exponents, way), c_exponents))
     # + 0.0 turns -0 into +0, which a sum of zeros of any sign then remains.
     total = np.trunc(c.astype(np.float64) * up) + 0.0
     product = np.empty_like(total)
@@ -303,20 +369,20 @@ def _step(a: _Operand, b: _Operand, c: Array, way: _Way) -> Array:
         np.trunc(product, out=product)
         total += product
     total *= down
-    # Sums below 2^-126 are C alone: with products they are multiples of 2^(_LOWEST - fraction_bits).
-    d = narrowed(total, way.rounding)
+    # Without scales sums below 2^-126 are C alone: with products they are multiples of 2^(_LOWEST - fraction_bits).
+    d = of_any_exponent(total, way.rounding) if way.scaled else narrowed(total, way.rounding)
     d.view(np.uint32)[np.isnan(d)] = NAN
     return d
 
 
-def _tops(a: Array, b: Array) -> Array:
+def _tops(a: Array, b: Array, way: _Way) -> Array:
     """Return the largest exponent of the products of every output that are not zero; without any, the lowest expC."""
     top = a[0] + b[0]
     exponent = np.empty_like(top)
     for x, y in zip(a[1:], b[1:], strict=True):
         np.add(x, y, out=exponent)
         np.maximum(top, exponent, out=top)
-    return np.where(top < _LOWEST, np.int8(MIN_EXPONENT), top)
+    return np.where(top < (_LOWEST_OF_ANY if way.scaled else _LOWEST), top.dtype.type(MIN_EXPONENT), top)
 
 
 def _check_codes(codes: Tensor, name: str) -> Array:
@@ -324,6 +390,21 @@ def _check_codes(codes: Tensor, name: str) -> Array:
     if checked.ndim < 2 or 0 in checked.shape:
         raise ArgumentError(f"{name} must be (..., rows, K), all positive; got {checked.shape}")
     return checked
+
+
+def _check_scales(a: Tensor | None, b: Tensor | None, left: Array, right: Array) -> tuple[Array | None, Array | None]:
+    """Return the scales of both operands, whose codes these are, as arrays; or none."""
+    if a is None and b is None:
+        return None, None
+    found = []
+    for scales, codes, name in ((a, left, "a_scales"), (b, right, "b_scales")):
+        if scales is None:
+            raise ArgumentError(f"{name} is missing; give scales of both operands, or of neither")
+        checked, shape = check_bytes(scales, name), (*codes.shape[:-1], -(-codes.shape[-1] // SCALED_BLOCK))
+        if checked.shape != shape:
+            raise ArgumentError(f"{name} must be {shape}, one for {SCALED_BLOCK} elements; got {checked.shape}")
+        found.append(checked)
+    return found[0], found[1]
 
 
 def _element(name: object, argument: str) -> ElementFormat:
@@ -353,9 +434,9 @@ def _products(k: int, name: str) -> int:
     return count
 
 
-def _way(a: _Elements, b: _Elements, k: int, fraction_bits: int, rounding: str) -> _Way:
+def _way(a: _Elements, b: _Elements, k: int, fraction_bits: int, rounding: str, scaled: bool) -> _Way:
     check_rounding(rounding)
     largest = _max_fraction_bits(k, a, b)
     if not 1 <= check_integer(fraction_bits, "fraction_bits") <= largest:
         raise ArgumentError(f"fraction_bits must be 1 to {largest} for {k} products per step; got {fraction_bits}")
-    return _Way(a, b, k, fraction_bits, rounding)
+    return _Way(a, b, k, fraction_bits, rounding, scaled)

@@ -122,7 +122,11 @@ _OF_PRODUCTS = (
     *("infinite products", "infinities of a step", "C", "largest product", "shift of products", "largest exponent"),
     *("C against products", "leading place of the sum", "places cancelled", "zeros"),
 )
-"""Groups of `UnscaledBins`, in its order."""
+_OF_HALF_SCALES = {
+    **dict.fromkeys(("scales of A", "scales of B", "NaN scales", "scales of products"), 1),
+    **{"ends": 2, "places of products below the last": 1},
+}
+"""Groups of `UnscaledBins`, in its order; behind them those of cores whose rows have scales, by their axes."""
 
 
 def _count_half_rate(counts: Counts, steps: Steps, at: NDArray[np.intp], c: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -133,11 +137,16 @@ def _count_half_rate(counts: Counts, steps: Steps, at: NDArray[np.intp], c: NDAr
         (config.a, steps.a_codes, steps.a_scales, steps.a_types),
         (config.b, steps.b_codes, steps.b_scales, steps.b_types),
     ):
-        kinds = side(form, codes[:0], scales[:0]).kind[scales[at]]
-        sides.append(unscaled_side(elements(codes[at]), types[at], kinds))
+        kinds, byte = side(form, codes[:0], scales[:0]).kind[scales[at]], None
+        if config.half_scaled:
+            kinds, byte = kinds[..., 1:], scales[at][..., 0].astype(np.int64)
+        sides.append(unscaled_side(elements(codes[at]), types[at], kinds, byte))
     origin = np.where(steps.first[at], 0, 1 + steps.half[at - turns])
     stimulus = UnscaledStimulus(sides[0], sides[1], c, origin, config.slots)
-    bins = UnscaledBins(*(counts[PREFIX + name] for name in _OF_PRODUCTS))
+    own_bins = [counts.get(PREFIX + name, np.zeros((0, 0, 0), np.int64)) for name in _OF_PRODUCTS]
+    for name, axes in _OF_HALF_SCALES.items():
+        own_bins += _bins(counts, PREFIX + name, axes=axes)
+    bins = UnscaledBins(*own_bins)
     results = ResultBins(*(counts[PREFIX + name] for name in ("results", "rounding", "24 ones and a one behind")))
     own = np.zeros(c.shape, np.uint32)
     nearest = config.rounding == "nearest_even"

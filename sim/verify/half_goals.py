@@ -8,6 +8,9 @@ With p, r and q as in `sim.golden.unscaled`, F = ``half_fraction_bits`` and all 
 ``largest`` is the largest exponent of all products that are not zero, and of C if it is not. An element counts as
 *seen* only where one unit more of its product, 2^(r_k - 6), changes the result: the result is finite, and the unit is
 not below its last place.
+
+With scales both exponents of a product's elements have those of the scales with them. A scale is seen where a product
+of its row is.
 """
 
 from __future__ import annotations
@@ -22,13 +25,14 @@ from hwgen.formats.unscaled import (
     HIGHEST_PRODUCT,
     LOWEST_PRODUCT,
     PRODUCT,
+    SCALE,
     SIGNIFICAND,
     TYPE_BITS,
     TYPES,
 )
 from sim.verify.bins import CLASSES, NO_RESULT, OPERANDS, Axis, kinds_of_scales, numbers, results
 
-__all__ = ["BEYOND", "MEETS", "NANS", "PREFIX", "add_half_rate"]
+__all__ = ["BEYOND", "LEAST_RAISED", "MEETS", "NANS", "PREFIX", "add_half_rate"]
 
 PREFIX = "half rate: "
 """How names of these groups begin."""
@@ -41,6 +45,12 @@ NANS = tuple((code, byte) for code, element in TYPES.items() for byte in element
 
 MEETS = ("products", "products of zero alone", "a NaN element", "an infinite product", "a reserved type")
 """What C meets in a step."""
+
+LEAST_RAISED, _MOST_RAISED = -149, 127
+"""Exponents of the scales of a product that are told apart, those of FP32."""
+
+_BELOW = 64
+"""How many places of a window below the last one of FP32 are told apart."""
 
 _INFINITE = ("+Inf", "-Inf", "both, in one block", "both, of two blocks", "infinity times zero")
 _SIGNS = ("", ("positive", "negative"))
@@ -61,6 +71,8 @@ def add_half_rate(config: TensorCoreConfig, add: Callable[..., None]) -> None:
     _elements(config, add, slots)
     _specials(config, add, slots)
     _alignment(config, add, slots)
+    if config.half_scaled:
+        _scales(add)
     _modes(config, add)
 
 
@@ -84,8 +96,9 @@ def _elements(config: TensorCoreConfig, add: Callable[..., None], slots: Axis) -
         )
     significands = numbers(range(1 << SIGNIFICAND))
     add(PREFIX + "significands", slots, ("A", significands), ("B", significands), ("signs of A and B", _PAIRS))
-    blocks = ("block", numbers(range(config.groups)))
-    add(PREFIX + "scales ignored", blocks, *((side, kinds_of_scales(config.form(side.lower()))) for side in "AB"))
+    if ignored := range(int(config.half_scaled), config.groups):
+        kinds = ((side, kinds_of_scales(config.form(side.lower()))) for side in "AB")
+        add(PREFIX + "scales ignored", ("block", numbers(ignored)), *kinds)
     add("types ignored", ("A", numbers(range(1 << TYPE_BITS))), ("B", numbers(range(1 << TYPE_BITS))))
 
 
@@ -114,11 +127,12 @@ def _specials(config: TensorCoreConfig, add: Callable[..., None], slots: Axis) -
         reachable=reachable,
         reason="" if config.groups > 1 else "there is one block",
     )
-    reachable = np.ones((3, len(CLASSES), len(MEETS)), np.bool_)
+    meets = (*MEETS, *(["a NaN scale"] if config.half_scaled else []))
+    reachable = np.ones((3, len(CLASSES), len(meets)), np.bool_)
     reachable[1:] = results()[:, None]
     origins = ("the payload", "a step of FP4", "a step at half the rate")
     add(
-        *(PREFIX + "C", ("from", origins), ("", CLASSES), ("with", MEETS)),
+        *(PREFIX + "C", ("from", origins), ("", CLASSES), ("with", meets)),
         reachable=reachable,
         reason=f"an accumulator holds results: {NO_RESULT}",
     )
@@ -151,6 +165,18 @@ def _alignment(config: TensorCoreConfig, add: Callable[..., None], slots: Axis) 
     add(PREFIX + "zeros", ("", zeros))
     add(PREFIX + "rounding", _SIGNS, ("last place", _BITS), ("next", _BITS), ("rest", ("zero", "not zero")))
     add(PREFIX + "24 ones and a one behind", _SIGNS)
+
+
+def _scales(add: Callable[..., None]) -> None:
+    """Scales of rows, and results beyond either end of FP32, which they bring about."""
+    assert SCALE.nan is not None
+    for side in "AB":
+        add(f"{PREFIX}scales of {side}", ("byte", tuple(f"0x{byte:02x}" for byte in range(SCALE.nan))))
+    add(PREFIX + "NaN scales", ("of", ("A", "B", "both")))
+    add(PREFIX + "scales of products", ("exponent", numbers(range(LEAST_RAISED, _MOST_RAISED + 1))))
+    ends = ("an infinite sum", "a subnormal sum of products", "products below the last place")
+    add(PREFIX + "ends", ("", ends), _SIGNS)
+    add(PREFIX + "places of products below the last", ("", numbers(range(_BELOW), "more")))
 
 
 def _modes(config: TensorCoreConfig, add: Callable[..., None]) -> None:

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.formats import BlockFormat
-from hwgen.formats.unscaled import CONTAINER, HIGHEST_PRODUCT, LOWEST_PRODUCT, TYPE_BITS, TYPES
+from hwgen.formats.unscaled import CONTAINER, HIGHEST_PRODUCT, LOWEST_PRODUCT, SCALE, TYPE_BITS, TYPES
 from sim.random import scale_type, unscaled_values
 from sim.steps import ELEMENT_TYPES, Steps, codes_of, elements
 from sim.verify.addends import SPECIAL, nearly_opposite
-from sim.verify.half_goals import BEYOND, NANS
+from sim.verify.half_goals import BEYOND, LEAST_RAISED, NANS
 
 __all__ = ["draw_half_rate"]
 
@@ -52,9 +52,20 @@ def draw_half_rate(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     rng
         Generator; an equal state gives equal steps.
     """
+    scaled = steps.config.half_scaled
+    drawn = [scales[at, :, 0] for scales in (steps.a_scales, steps.b_scales)]
     _ignored(steps, at, rng)
-    makes = [make for make, _ in _PURPOSES]
-    purpose = rng.choice(1 + len(makes), len(at), p=[1 - sum(_SHARES), *_SHARES])
+    makes, shares = [make for make, _ in _PURPOSES], [*_SHARES]
+    if scaled:
+        makes += [make for make, _ in _OF_SCALES]
+        shares = [share * (1 - _SCALED) for share in shares] + [share for _, share in _OF_SCALES]
+    purpose = rng.choice(1 + len(makes), len(at), p=[1 - sum(shares), *shares])
+    if scaled:
+        # C was drawn for the scales; what is made for a purpose has products of scales that are 1, unless it says more.
+        for scales, own in zip((steps.a_scales, steps.b_scales), drawn, strict=True):
+            scales[at, :, 0] = own
+        made = at[purpose > 0]
+        _set_scales(steps, made, np.zeros(len(made), np.int64), rng)
     for number, make in enumerate(makes, start=1):
         make(steps, at[purpose == number], rng)
 
@@ -72,6 +83,19 @@ def _any_scales(form: BlockFormat, shape: tuple[int, ...], rng: np.random.Genera
     own = np.where(rng.random(shape) < 0.4, rng.choice(special, shape), own)
     above = rng.integers(0, 1 << form.stored_scale_width - scale.width, shape, kind)
     return own | above << kind.type(scale.width)
+
+
+_MOST_SCALE = 2 * SCALE.bias
+"""The highest scale; its exponent is that of 1 and as much again. Two of them have twice as much."""
+
+
+def _set_scales(steps: Steps, at: _Index, exponent: _Index, rng: np.random.Generator, apart: int = 0) -> None:
+    """Scales of rows whose products have an exponent, (steps,); those of a step are equal, or ``apart`` at most."""
+    total = np.clip(exponent + 2 * SCALE.bias, 0, 2 * _MOST_SCALE)
+    first = rng.integers(np.maximum(0, total - _MOST_SCALE), np.minimum(_MOST_SCALE, total) + 1)
+    for scales, own in ((steps.a_scales, first), (steps.b_scales, total - first)):
+        shape = (len(at), scales.shape[1])
+        scales[at, :, 0] = np.clip(own[:, None] + rng.integers(-apart, apart + 1, shape), 0, _MOST_SCALE)
 
 
 def _sides(steps: Steps) -> tuple[tuple[_Bytes, _Bytes], tuple[_Bytes, _Bytes]]:
@@ -186,8 +210,9 @@ def _passed(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """C of every kind passes through a step without products, of either mode, into one with something of any kind."""
     before = at - steps.config.interleave
     at, before = at[before >= 0], before[before >= 0]
-    made = rng.choice(5, len(at))
-    for kind, make in enumerate((_seen, _zeros, _nans, _infinities, _reserved)):
+    makes = [_seen, _zeros, _nans, _infinities, _reserved, *([_nan_scales] if steps.config.half_scaled else [])]
+    made = rng.choice(len(makes), len(at))
+    for kind, make in enumerate(makes):
         make(steps, at[made == kind], rng)
     half = before[steps.half[before]]
     _set_types(steps, half, rng)
@@ -299,6 +324,52 @@ def _ones(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     power = np.ldexp(1.0, np.frexp(products)[1])
     steps.c[at] = (np.copysign(power - power * 2.0**-25, products) - products).astype(np.float32).view(np.uint32)
 
+
+def _scaled(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Scales of all kinds, with which results stay within FP32."""
+    _seen(steps, at, rng)
+    _set_scales(steps, at, rng.integers(LEAST_RAISED, -LEAST_RAISED, len(at)), rng, apart=3)
+
+
+def _largest_exponents(steps: Steps, at: _Index) -> _Index:
+    """Of the products of a step, about, without scales."""
+    a, b = (np.abs(unscaled_values(types[at], elements(codes[at]))) for codes, types in _sides(steps))
+    found: _Index = np.frexp((a @ b.swapaxes(1, 2)).max(axis=(1, 2)))[1]
+    return found
+
+
+def _low(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Sums about the last place of FP32 and far below it; C is zero mostly, or next to it."""
+    _seen(steps, at, rng)
+    wanted = rng.integers(-200, -110, len(at))
+    _set_scales(steps, at, wanted - _largest_exponents(steps, at), rng)
+    few = np.array([0, 0, 0, 0x80000000, 1, 0x80000001, 0x00800000], np.uint32)
+    steps.c[at] = rng.choice(few, steps.c[at].shape)
+
+
+def _high(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Sums about the largest FP32 number and beyond it; C is zero, or as large."""
+    _seen(steps, at, rng)
+    wanted = rng.integers(118, 140, len(at))
+    _set_scales(steps, at, wanted - _largest_exponents(steps, at), rng)
+    large = rng.integers(0, 1 << 32, steps.c[at].shape, np.uint32) & np.uint32(0x83FFFFFF) | np.uint32(0x7C000000)
+    numbers = np.where(large & np.uint32(0x7F800000) == 0x7F800000, np.uint32(0xFF7FFFFF), large)
+    steps.c[at] = np.where(rng.random(large.shape) < 0.5, numbers, 0)
+
+
+def _nan_scales(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """NaN scales of few rows, beside C of every kind."""
+    _seen(steps, at, rng)
+    for scales in (steps.a_scales, steps.b_scales):
+        rows = scales[at, :, 0]
+        scales[at, :, 0] = np.where(rng.random(rows.shape) < 0.3, np.uint8(SCALE.nan or 0), rows)
+    steps.c[at] = rng.choice(SPECIAL, steps.c[at].shape)
+
+
+_OF_SCALES = ((_scaled, 0.12), (_low, 0.1), (_high, 0.03), (_nan_scales, 0.03))
+"""What more there is of rows with scales, and the shares of it."""
+
+_SCALED = sum(share for _, share in _OF_SCALES)
 
 _PURPOSES = (
     *((_seen, 0.25), (_of_one_exponent, 0.08), (_reserved, 0.04), (_nans, 0.05), (_infinities, 0.08)),

@@ -316,7 +316,7 @@ def test_sub_groups_that_are_shifted_have_lanes_of_their_own():
 def test_slots():
     """What a slot demands, and what has no meaning without one."""
     assert TensorCoreConfig(**GOOD).slot == "none"
-    assert not {"slot", "half_fraction_bits"} & set(TensorCoreConfig(**GOOD).as_dict())
+    assert not {"slot", "half_fraction_bits", "half_scale"} & set(TensorCoreConfig(**GOOD).as_dict())
     config = TensorCoreConfig(**GOOD, slot="separate")
     assert (config.as_dict()["slot"], config.as_dict()["half_fraction_bits"], config.slots) == ("separate", 25, 8)
     refused("half_fraction_bits = 30", "no meaning without a slot", half_fraction_bits=30)
@@ -347,6 +347,34 @@ def test_slots():
     refused("b = 'nvfp4-e0m3'", "steps say by their types which elements it has; it needs a slot", b="nvfp4-e0m3")
 
 
+def test_scales_of_rows_at_half_the_rate():
+    for groups in (1, 2, 4):
+        config = TensorCoreConfig(**{**GOOD, "groups": groups}, slot="separate", half_scale="e8m0")
+        assert config.as_dict()["half_scale"] == "e8m0"
+        assert (config.half_scaled, config.unbounded, config.wide) == (True, True, False)
+        assert "half_scale" not in dataclasses.replace(config, half_scale="none").as_dict()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"slot": "none"}, ("no meaning without a slot", "leave it out")),
+        ({"slot": "none", "numerics": "exact"}, ("no meaning without a slot",)),
+        ({"half_scale": "ue4m3"}, ("must be one of none, e8m0",)),
+        ({"groups": 3}, ("a step has 24", "use groups = 1, 2 or 4, not 3")),
+        ({"groups": 8}, ("a step has 64", "use groups = 1, 2 or 4, not 8")),
+        ({"leading_zeros": "anticipated"}, ("results may be subnormal", "use leading_zeros = 'counted'")),
+    ],
+)
+def test_scales_of_rows_that_a_core_cannot_have(fields, words):
+    scaled = {"groups": 1, "slot": "separate", "half_scale": "e8m0", **fields}
+    refused(f"half_scale = {scaled['half_scale']!r}", *words, **scaled)
+
+
+def test_exact_cores_have_no_scales_at_half_the_rate():
+    refused("slot = 'separate'", "needs numerics", slot="separate", half_scale="e8m0", numerics="exact", groups=1)
+
+
 def test_every_micro_architecture_has_a_name():
     assert list(LANES) == list(DOTS)
 
@@ -363,6 +391,7 @@ def test_named_configurations():
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     slotted = ("nvfp4", "mixfp4", "nvfp4-e0m3")
     names |= {f"{kind}-multi-{size}" for kind in slotted for size in ("small", "blackwell")}
+    names |= {"nvfp4-mx-multi-small", "mixfp4-mx-multi-small"}
     mixed = {"razer": ("razer-activations", "razer-weights"), "w4a8": ("mxfp8-e4m3", "mxfp4")}
     mixed |= {"w4a8-int": ("int8", "int4"), "ternary": ("int8", "ternary")}
     assert set(NAMED) == names | {f"{form}-small" for form in others | set(mixed)}
@@ -370,7 +399,9 @@ def test_named_configurations():
     for name, config in NAMED.items():
         assert named(name) is resolve(name) is config
         assert config.name == name
-        assert (config.a.name, config.b.name) == kinds[name.rpartition("-")[0].removesuffix("-multi")]
+        assert (config.a.name, config.b.name) == kinds[
+            name.rpartition("-")[0].removesuffix("-multi").removesuffix("-mx")
+        ]
         assert config.slotted == ("multi" in name)
         assert config.macs_per_step == (16 * config.a.size if "small" in name else 4096)
 

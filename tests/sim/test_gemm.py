@@ -97,3 +97,42 @@ def test_fp8_of_any_shape(core: str, m: int, n: int, k: int) -> None:
     values = [each.table[x.codes & (1 << each.width) - 1] for each, x in zip(elements, (a, b), strict=True)]
     wanted = values[0] @ values[1].T
     np.testing.assert_allclose(run.results.view(np.float32), wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(5, 7, 64), (1, 1, 1), (9, 3, 100)])
+def test_mxfp8_of_any_shape(m: int, n: int, k: int) -> None:
+    """Each step has the scales of its 32 elements, four steps of eight products the same."""
+    engine = Ideal()
+    engine.config = named("mixfp4-mx-multi-small")
+    forms = ("mxfp8-e5m2", "mxfp6-e2m3")
+    numbers = (RNG.standard_normal((rows, k)) * np.exp2(RNG.integers(-9, 9, (rows, 1))) for rows in (m, n))
+    a, b = (golden.quantize(golden.padded(x, form), form) for x, form in zip(numbers, forms, strict=True))
+    run = run_unscaled(engine, a, b, depth=k)
+    assert run.mismatch is None
+    assert (run.mode, run.types, run.macs) == ("mxfp8", ("e5m2", "e2m3"), m * n * k)
+    wanted = golden.dequantize(a) @ golden.dequantize(b).T
+    np.testing.assert_allclose(run.results.view(np.float32), wanted, rtol=1e-4, atol=1e-4 * np.abs(wanted).max())
+
+
+def test_mxfp8_takes_scales_at_half_the_rate() -> None:
+    engine = Ideal()
+    engine.config = named("mixfp4-multi-small")
+    operand = golden.quantize(np.ones((2, 32)), "mxfp8-e4m3")
+    with pytest.raises(InputError, match="mixfp4-multi-small has no scales at half the rate"):
+        run_unscaled(engine, operand, operand)
+
+
+def test_fp8_on_a_core_with_scales_has_those_of_one() -> None:
+    engine = Ideal()
+    engine.config = named("nvfp4-mx-multi-small")
+    a, b = (rounded(RNG.standard_normal((5, 40)), "e4m3") for _ in "ab")
+    run = run_unscaled(engine, a, b)
+    assert (run.mode, run.mismatch) == ("fp8", None)
+
+
+def test_a_core_of_mx_multiplies_it_at_its_own_rate() -> None:
+    engine = Ideal()
+    engine.config = named("mxfp4-small")
+    a, b = (golden.quantize(RNG.standard_normal((4, 64)), "mxfp4") for _ in "ab")
+    run = run_gemm(engine, a, b)
+    assert (run.mode, run.types, run.mismatch) == ("fp4", None, None)

@@ -45,6 +45,8 @@ class ProductWindows:
         Logarithm of what those are above the products' sum, in the lowest place of ``aligned``.
     below : int
         Places of the FP4 terms' window below that.
+    top : int
+        Exponent of the first place above the sum of all products of a step, by the largest.
     """
 
     def __init__(self, config: TensorCoreConfig) -> None:
@@ -55,6 +57,7 @@ class ProductWindows:
         self.words = self.aligned.width + growth + 1
         self.offset = self.aligned.width + growth
         self.below = config.fraction_bits - config.half_fraction_bits
+        self.top = self.product.top + (config.slots * config.groups - 1).bit_length()
 
 
 def product_layout(config: TensorCoreConfig) -> data.StructLayout:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -101,13 +101,17 @@ class Aligned(NamedTuple):
 
 
 class Total(NamedTuple):
-    """Sum of the words, its own sign inverted, and what else of them is needed; ``zeros`` where it is anticipated."""
+    """Sum of the words, its own sign inverted, and what else of them is needed; ``zeros`` where it is anticipated.
+
+    ``low``, where rows have scales: whether the sum must go to the right before it is normalised.
+    """
 
     sum: Value
     base: Value
     sign: Value
     zeros: Value | None = None
     nan: Value | None = None
+    low: Value | None = None
 
 
 class Normal(NamedTuple):
@@ -118,6 +122,13 @@ class Normal(NamedTuple):
     exponent: Value
     sign: Value
     nan: Value | None = None
+
+
+class Lost(NamedTuple):
+    """Of bits that a word lost on the right: what they carry into it when a sum is negated, and whether some is one."""
+
+    carry: Value
+    some: Value
 
 
 class Rounded(NamedTuple):
@@ -295,7 +306,7 @@ class Unbounded:
         ]
         self.c, self.alone = c, alone
         self.nan: Value | None = nan
-        if block.config.bounds.may_be_infinite:
+        if may_be_infinite(block.config):
             self._meet_infinities(m, terms, enter)
 
     def _meet_infinities(self, m: Module, terms: Any, enter: Value) -> None:
@@ -429,17 +440,21 @@ class Accumulate(Block):
             members["enable_products"] = In(1)
         super().__init__(config, members)
         self.windows = Windows.of(config)
-        bounds = config.bounds
-        self.bits = bounds.distance_bits(config.fraction_bits)
+        self.bits, highest = config.bounds.distance_bits(config.fraction_bits), config.bounds.highest_exponent
+        if config.half_scaled:
+            bits, lowest = emax_layout(config)
+            highest = lowest + (1 << bits) - 1
+            ahead, behind = _BIAS + 1 - lowest + (1 << self.windows.aligned_term.emptying), highest + _BIAS
+            self.bits = max(self.bits, ahead.bit_length(), behind.bit_length())
         # Of a sum, which may be as long as its window above the largest exponent.
-        highest = _BIAS + bounds.highest_exponent + self.windows.sum.top
-        self.exponent_bits = max(highest.bit_length(), 9) if config.wide else 8
+        highest = _BIAS + highest + self.windows.sum.top
+        self.exponent_bits = max(highest.bit_length(), 9) if config.unbounded else 8
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         exponents = self._compare(m)
         special: Special = Bypassed(m, self)
-        if self.config.wide:
+        if self.config.unbounded:
             special = Unbounded(m, self)
         elif self.registers:
             special = Carried(m, self)
@@ -476,12 +491,15 @@ class Accumulate(Block):
         largest = self.terms.exponent + (_BIAS + emax_layout(self.config)[1])
         lead = Signal(self.bits + 1)  # for MixFP4 from -145 to 140
         c_leads = Signal()
-        m.d.comb += [lead.eq(self._exponent_of(self.c) - largest), c_leads.eq(~lead[-1])]
+        leads: Value = ~lead[-1]
+        if self.config.half_scaled:  # a C of zero takes no part; in steps of FP4 it never leads
+            leads &= self.c.exponent.any() | self.c.fraction.any()
+        m.d.comb += [lead.eq(self._exponent_of(self.c) - largest), c_leads.eq(leads)]
         return Exponents(largest, lead, c_leads)
 
     def _exponent_of(self, c: data.View) -> Value:
         """C's exponent; subnormal numbers have that of the smallest normal one, if they count."""
-        if not self.config.wide:
+        if not self.config.unbounded:
             return c.exponent
         return Cat(c.exponent[0] | ~c.exponent.any(), c.exponent[1:])
 
@@ -489,8 +507,10 @@ class Accumulate(Block):
         """Say how far C and all terms are from the larger exponent."""
         config, terms, c, lead, windows = self.config, self.terms, special.c, exponents.lead, self.windows
         c_leads = special.leads(exponents.c_leads)
+        # Of products with scales the largest exponent may lie below all that FP32 has.
+        shape = signed(self.bits + 1) if config.half_scaled else self.bits
         # Which names Amaranth finds by itself on such a line depends on the version of Python.
-        base, behind = Signal(self.bits), Signal(self.bits, name="behind")
+        base, behind = Signal(shape), Signal(self.bits, name="behind")
         m.d.comb += [
             base.eq(Mux(c_leads, self._exponent_of(special.c), exponents.largest)),
             behind.eq(Mux(c_leads, 0, -lead)),
@@ -508,7 +528,7 @@ class Accumulate(Block):
             terms=tuple(
                 Term(term.magnitude, term.sign, term.distance if config.groups > 1 else None) for term in terms.terms
             ),
-            hidden=c.exponent.any() if config.wide else None,
+            hidden=c.exponent.any() if config.unbounded else None,
             nan=special.nan,
             products=self._products(m, ahead) if config.slotted else (),
             half=terms.half if config.slotted else None,
@@ -589,8 +609,12 @@ class Accumulate(Block):
             m.d.comb += block.enable.eq(self.enable)
         nan = {} if aligned.nan is None else {"nan": aligned.nan}
         beside = self.held(m, "addends", "enable", {"base": aligned.base, "sign": aligned.sign, **nan})
-        zeros = block.zeros if self.config.anticipated else None
-        return Total(block.sum, beside["base"], beside["sign"], zeros, beside.get("nan"))
+        total = Total(block.sum, beside["base"], beside["sign"], nan=beside.get("nan"))
+        if self.config.anticipated:
+            return total._replace(zeros=block.zeros)
+        if self.config.half_scaled:
+            return total._replace(low=self._places(total)[-1])
+        return total
 
     def _normalise(self, m: Module, total: Total) -> Normal:
         """Shift the leading one of the magnitude to the top, and decide on the rounding of what lies below 24 bits."""
@@ -598,26 +622,78 @@ class Accumulate(Block):
         inverted = Signal(self.windows.sum.width)
         m.d.comb += inverted.eq(total.sum[: self.windows.sum.width] ^ negative.replicate(self.windows.sum.width))
         top = self.windows.sum.top - 1
-        if total.zeros is None:
-            limit = self._limit(m, total.base + (top - 1), len(inverted)) if self.config.wide else None
-            normal, count = normalise(m, inverted, negative, limit)
-        else:
+        base = total.base.as_signed() if self.config.half_scaled else total.base
+        lost = Lost(negative, Const(0))
+        if total.zeros is not None:
             normal, count = normalise_by(m, inverted, negative, total.zeros)
+        elif self.config.half_scaled:
+            assert total.low is not None
+            moved, lost = self._moved(m, inverted, negative, total.low)
+            normal, count = normalise(m, moved, negative, self._limit_of_low(m, total.low, self._places(total)))
+        else:
+            limit = self._limit(m, base + (top - 1), len(inverted)) if self.config.wide else None
+            normal, count = normalise(m, inverted, negative, limit)
         # -x = ~x + 1: of the bits below the result only a carry through all of them matters.
         kept, dropped = normal[-24:], normal[:-24]
         increment = Signal()
         if self.config.rounding == "toward_zero":
-            m.d.comb += increment.eq(negative & dropped.all())
+            m.d.comb += increment.eq(lost.carry & dropped.all())
         else:
             exact = Signal(len(dropped) + 1)
-            m.d.comb += exact.eq(dropped + negative)
+            m.d.comb += exact.eq(dropped + lost.carry)
             half, sticky, carry = exact[-2], exact[:-2].any(), exact[-1]
+            if self.config.half_scaled:
+                sticky |= lost.some
             m.d.comb += increment.eq(carry | (half & (sticky | kept[0])))
         # The window's unit is relative to emax, and so is its highest place.
-        exponent = total.base + top - count
-        if "normal" in self.config.pipeline or self.config.wide:
+        exponent = base + top - count
+        if "normal" in self.config.pipeline or self.config.unbounded:
             exponent = exponent[: self.exponent_bits]
         return Normal(kept, increment, exponent, total.sign ^ negative, total.nan)
+
+    @property
+    def _right(self) -> tuple[int, int]:
+        """How far a sum below FP32 goes to the right, and how many places more its word has for that.
+
+        Its first place is some below that of the word. So it need not go to the right by all 24 places of a result:
+        what lies further below is zero as it is. A result and one bit more stay in the word.
+        """
+        right = 25 - (self.windows.sum.top - ProductWindows(self.config).top)
+        return right, max(0, right - (self.windows.sum.width - 24))
+
+    def _places(self, total: Total) -> Value:
+        """How far a sum may go to the left; where that is negative, how far it must go to the right.
+
+        Only sums of products must, with a C of zero: others have its exponent at least.
+        """
+        return total.base.as_signed() + (self.windows.sum.top - 2)
+
+    def _limit_of_low(self, m: Module, low: Value, places: Value) -> Value:
+        """As `_limit`, once what is ``low`` has gone to the right."""
+        right, further = self._right
+        bits = (self.windows.sum.width + further - 1).bit_length()
+        # Below 0, down from the lowest exponent there is, nothing is left of the sum.
+        least = _BIAS + emax_layout(self.config)[1] + self.windows.sum.top - 2 + right
+        back, limit = Signal(max((-least - 1).bit_length(), bits) + 1, name="back"), Signal(bits, name="limit")
+        above = places[bits:-1].any().replicate(bits)
+        m.d.comb += [
+            back.eq(places + right),
+            limit.eq(Mux(low, back[:bits] & ~back[bits:].any().replicate(bits), places[:bits] | above)),
+        ]
+        return limit
+
+    def _moved(self, m: Module, inverted: Value, negative: Value, low: Value) -> tuple[Value, Lost]:
+        """The word to normalise: where a sum lies below FP32's subnormal numbers, it goes to the right, all at once.
+
+        Returns what was lost on the right, too.
+        """
+        right, further = self._right
+        word, moved = Cat(negative.replicate(further), inverted), Signal(len(inverted) + further, name="moved")
+        m.d.comb += moved.eq(Mux(low, word >> right, word))
+        # A product has no places below its window; words of `AlignedSum` have zeros there.
+        lost = word[ProductWindows(self.config).below + further : right]
+        ones, some = lost.all(), Mux(negative, ~lost.all(), lost.any())
+        return moved, Lost(negative & (ones | ~low), some & low)
 
     def _limit(self, m: Module, places: Value, width: int) -> Value:
         """At most as many places as there are to the exponent of subnormal numbers, in the bits of a count."""

@@ -11,7 +11,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats.unscaled import LOWEST_PRODUCT
+from hwgen.formats.unscaled import LOWEST_PRODUCT, SCALE
 from hwgen.rtl.accumulate.products import EXPONENT_BITS, product_layout
 from hwgen.rtl.arithmetic.carry_save import multiply
 from hwgen.rtl.decode.operand import exponents_layout, scale_layout
@@ -85,8 +85,11 @@ def emax_layout(config: TensorCoreConfig) -> tuple[int, int]:
     bounds = config.bounds
     if not config.slotted:
         return bounds.exponent_bits, bounds.lowest_exponent
-    lowest = min(bounds.lowest_exponent, LOWEST_PRODUCT)
-    highest = max(bounds.highest_exponent, LOWEST_PRODUCT + (1 << EXPONENT_BITS) - 1)
+    least, above = LOWEST_PRODUCT, (1 << EXPONENT_BITS) - 1
+    if config.half_scaled:
+        # Two bytes are added. That of NaN is one above the highest.
+        least, above = least - 2 * SCALE.bias, above + 2 * ((1 << SCALE.width) - 1)
+    lowest, highest = min(bounds.lowest_exponent, least), max(bounds.highest_exponent, least + above)
     return (highest - lowest).bit_length(), lowest
 
 

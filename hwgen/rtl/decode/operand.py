@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Member, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat
-from hwgen.formats.unscaled import CONTAINER, SELECTOR, SIGNIFICAND, TYPE_BITS
+from hwgen.formats.unscaled import CONTAINER, SCALE, SELECTOR, SIGNIFICAND, TYPE_BITS
 from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.decode.unscaled import UnscaledDecoder, chosen_kind, slots_layout
 from hwgen.rtl.hierarchy import Block, add_child
@@ -122,7 +122,8 @@ def operand_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
     row is NaN, where one may be.
 
     With a slot there is also ``slots[g][j]``, what element j of group g of a step at half the rate has beside its
-    significand. That is in ``significands[g][j]``, or in the lanes, where the slot shares them.
+    significand. That is in ``significands[g][j]``, or in the lanes, where the slot shares them. With scales at half the
+    rate there is ``half_scale``, that of the row, as it is stored; 0 in steps of FP4.
     """
     lane = lanes(config).layout(side)
     fields: dict[str, object] = {
@@ -138,6 +139,8 @@ def operand_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
         if not lanes(config).shared:
             significands = data.ArrayLayout(unsigned(SIGNIFICAND), config.slots)
             fields["significands"] = data.ArrayLayout(significands, config.groups)
+    if config.half_scaled:
+        fields["half_scale"] = SCALE.width
     return data.StructLayout(fields)
 
 
@@ -285,6 +288,8 @@ class OperandDecoder(OfOneSide):
         Type of such elements, a code of `hwgen.formats.unscaled.TYPES`; a row of a reserved one is NaN. In other steps
         only its bit `SELECTOR` is read, as the selector of all blocks, where steps choose the elements. Only with a
         slot.
+    half_scale : In(8)
+        Scale of the row at half the rate, ignored in other steps. Only with such scales.
     operand : Out(operand_layout(config, side))
         Decoded row.
     latency : int
@@ -300,6 +305,8 @@ class OperandDecoder(OfOneSide):
             members["scales"] = In(data.ArrayLayout(unsigned(form.scale_width), config.groups))
         if config.slotted:
             members |= {"half": In(1), "element_type": In(TYPE_BITS)}
+        if config.half_scaled:
+            members["half_scale"] = In(SCALE.width)
         super().__init__(config, side, members)
 
     def _of_fp4(self, value: Value) -> Value:
@@ -312,6 +319,10 @@ class OperandDecoder(OfOneSide):
         kinds, nans = Signal(len(kind), name="kinds"), [reserved]
         significands: list[list[Value]] = []
         m.d.comb += kinds.eq(kind)
+        if self.config.half_scaled:
+            own = Signal(SCALE.width, name="own_scale")
+            m.d.comb += [own.eq(self.half_scale & self.half.replicate(len(own))), self.operand.half_scale.eq(own)]
+            nans.append(own.all())
         for group in range(self.config.groups):
             significands.append([])
             code = Value.cast(self.codes[group])

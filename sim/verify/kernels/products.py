@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.formats import ElementFormat
-from hwgen.formats.unscaled import CONTAINER, SIGNIFICAND, TYPE_BITS, TYPES
+from hwgen.formats.unscaled import CONTAINER, SCALE, SIGNIFICAND, TYPE_BITS, TYPES
 from hwgen.jit import inlined
 from sim.verify.half_goals import NANS
 
@@ -35,8 +35,9 @@ ZERO, INFINITE, NOT_A_NUMBER = 0, 3, 5
 class UnscaledSide(NamedTuple):
     """One operand of steps at half the rate, and the tables of the types.
 
-    ``elements`` (S, rows, K) are its bytes, ``types`` (S,) the codes of their types, ``scales`` (S, rows, G) the kinds
-    of the scale bytes beside them. The tables are by code of a type and byte: ``significand`` in eighths, ``exponent``,
+    ``elements`` (S, rows, K) are its bytes, ``types`` (S,) the codes of their types, ``scales`` (S, rows, blocks) the
+    kinds of the scale bytes beside them that are not read. ``byte`` (S, rows) are the scales of rows, those of 1 where
+    there are none. The tables are by code of a type and byte: ``significand`` in eighths, ``exponent``,
     ``kind``, ``negative``, and ``nan``, which one of `NANS` it is. ``known`` has by code which type it is, -1 where it
     is reserved.
     """
@@ -44,6 +45,7 @@ class UnscaledSide(NamedTuple):
     elements: NDArray[np.uint8]
     types: NDArray[np.uint8]
     scales: _Array
+    byte: _Array
     significand: _Array
     exponent: _Array
     kind: _Array
@@ -88,9 +90,12 @@ class Products(NamedTuple):
     signs: _Array
 
 
-def unscaled_side(elements: NDArray[np.uint8], types: NDArray[np.uint8], scales: _Array) -> UnscaledSide:
+def unscaled_side(
+    elements: NDArray[np.uint8], types: NDArray[np.uint8], scales: _Array, byte: _Array | None = None
+) -> UnscaledSide:
     """An operand with the tables of the types; arguments as the fields of `UnscaledSide`."""
-    return UnscaledSide(elements, types, scales, *_tables())
+    own = np.full(elements.shape[:2], SCALE.bias) if byte is None else byte
+    return UnscaledSide(elements, types, scales, own, *_tables())
 
 
 @cache
@@ -143,13 +148,15 @@ def decode(side: UnscaledSide, step: int, decoded: Decoded) -> None:  # pragma: 
 
 
 @inlined
-def multiply(a: Decoded, b: Decoded, m: int, n: int, products: Products) -> bool:  # pragma: no cover
-    """Fill in the products of an output; whether one is not zero."""
+def multiply(  # pragma: no cover
+    a: Decoded, b: Decoded, m: int, n: int, raised: int, products: Products
+) -> bool:
+    """Fill in the products of an output, whose scales have the exponent ``raised``; whether one is not zero."""
     some = False
     for k in range(len(products.signed)):
         product = a.signed[m, k] * b.signed[n, k]
         products.signed[k] = product
-        products.exponent[k] = a.exponent[m, k] + b.exponent[n, k]
+        products.exponent[k] = a.exponent[m, k] + b.exponent[n, k] + raised
         products.signs[k] = a.negative[m, k] + 2 * b.negative[n, k]
         some = some or product != 0
     return some

@@ -28,6 +28,8 @@ NAN = 0x7FFFFFFF
 """The one NaN of results."""
 LAST_PLACE = -149
 """Exponent of the last place of subnormal numbers."""
+_ALL = 62
+"""Places to the right by which nothing is left of a number."""
 INFINITY, NEGATIVE_INFINITY = 0x7F800000, 0xFF800000
 FIRST_INFINITE, FIRST_NAN = 8, 10
 """Where these kinds begin in `sim.verify.bins.CLASSES`."""
@@ -89,7 +91,7 @@ def rounded(number: int, rest: bool, unit: int, nearest: bool, bins: ResultBins)
     bits = 0
     if number != 0 or rest:
         place = bit_length(number) - 1
-        drop = max(place - 23, LAST_PLACE - unit)
+        drop = min(max(place - 23, LAST_PLACE - unit), _ALL)
         if drop <= 0:
             significand = number << -drop
         else:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.formats.unscaled import LOWEST_PRODUCT, SIGNIFICAND
+from hwgen.formats.unscaled import LOWEST_PRODUCT, SCALE, SIGNIFICAND
 from hwgen.jit import borrowing, inlined
+from sim.verify.half_goals import LEAST_RAISED
 from sim.verify.kernels.products import (
     INFINITE,
     NOT_A_NUMBER,
@@ -41,6 +42,8 @@ __all__ = ["UnscaledBins", "count_unscaled"]
 _Array = NDArray[np.int64]
 _NOWHERE = -1 << 20
 """Below all exponents."""
+_ONE, _NO_SCALE = SCALE.bias, (1 << SCALE.width) - 1
+"""Bytes of the scale of 1 and of the one that is NaN."""
 _PLACES = 2 * SIGNIFICAND - 2
 """Places of a product of significands behind its point."""
 
@@ -65,6 +68,12 @@ class UnscaledBins(NamedTuple):
     leading: _Array
     cancelled: _Array
     zeros: _Array
+    scales_a: _Array
+    scales_b: _Array
+    nan_scales: _Array
+    raised: _Array
+    ends: _Array
+    below: _Array
 
 
 class _Found(NamedTuple):
@@ -116,11 +125,15 @@ def _special_result(  # pragma: no cover
     c_number = c_kind < FIRST_INFINITE
     reserved = a.known[a.types[step]] < 0 or b.known[b.types[step]] < 0
     nans = found.nans_a + found.nans_b
-    meets = 4 if reserved else 2 if nans else 3 if found.infinite else 0 if found.some else 1
+    nan_scales = (a.byte[step, m] == _NO_SCALE) + 2 * (b.byte[step, n] == _NO_SCALE)
+    meets = 4 if reserved else 5 if nan_scales else 2 if nans else 3 if found.infinite else 0 if found.some else 1
     origin = stimulus.origin[step]
     bins.addends[origin, c_kind, meets] += 1
     if reserved:
         bins.types[a.types[step], b.types[step]] += c_kind < FIRST_NAN
+        return NAN
+    if nan_scales:
+        bins.nan_scales[nan_scales - 1] += nans == 0 and c_kind < FIRST_NAN
         return NAN
     if nans:
         if nans == 1 and not found.infinite and c_kind < FIRST_NAN:
@@ -209,12 +222,28 @@ def _count_sum(  # pragma: no cover
 
 
 @inlined
+def _count_ends(  # pragma: no cover
+    c: Fp32, total: int, unit: int, d: int, bins: UnscaledBins
+) -> None:
+    """Count sums with products in them that are beyond FP32 at either end; ``unit`` is their last place."""
+    magnitude, negative = d & 0x7FFFFFFF, int(total < 0)
+    if magnitude == INFINITY:
+        bins.ends[0, negative] += 1
+    elif c.magnitude == 0 and total != 0:
+        bins.ends[1, negative] += 0 < magnitude < 0x800000
+        bins.ends[2, negative] += magnitude == 0
+    if c.magnitude == 0 and total != 0:
+        bins.below[min(max(LAST_PLACE - unit, 0), len(bins.below) - 1)] += 1
+
+
+@inlined
 def _finite(  # pragma: no cover
     a: Decoded,
     b: Decoded,
     m: int,
     n: int,
     c: Fp32,
+    raised: int,
     fraction: int,
     nearest: bool,
     products: Products,
@@ -242,8 +271,12 @@ def _finite(  # pragma: no cover
     d = rounded(total, False, top - fraction, nearest, results)
     _count_sum(c, total, summed, biggest, top, top_product, c.negative != negative, bins)
     if alone >= 0 and top == top_product:
-        bins.alone[alone, top_product - LOWEST_PRODUCT] += 1
+        bins.alone[alone, top_product - raised - LOWEST_PRODUCT] += 1
+    if len(bins.below) and top_product != _NOWHERE:
+        _count_ends(c, total, top - fraction, d, bins)
     last = max(top - fraction + max(bit_length(abs(total)) - 24, 0), LAST_PLACE)
+    if d & 0x7FFFFFFF == INFINITY:
+        last = -_NOWHERE
     return d, _count_products(a, b, m, n, top, last, products, bins)
 
 
@@ -281,7 +314,8 @@ def _count(  # pragma: no cover
         seen = 0
         for m in range(rows):
             for n in range(columns):
-                some = multiply(a, b, m, n, products)
+                raised = stimulus.a.byte[step, m] + stimulus.b.byte[step, n] - 2 * _ONE
+                some = multiply(a, b, m, n, raised, products)
                 found = _specials(a, b, m, n, stimulus.slots, some)
                 bits = int(stimulus.c[step, m, n])
                 special = _special_result(stimulus, step, m, n, found, bits, bins)
@@ -289,9 +323,14 @@ def _count(  # pragma: no cover
                     d[step, m, n] = special
                     results.classes[kind(special)] += 1
                 else:
-                    shown = _finite(a, b, m, n, fields(bits), fraction, nearest, products, bins, results)
+                    shown = _finite(a, b, m, n, fields(bits), raised, fraction, nearest, products, bins, results)
                     d[step, m, n] = shown[0]
                     seen += shown[1]
+                    if len(bins.raised) and shown[1]:
+                        bins.scales_a[stimulus.a.byte[step, m]] += 1
+                        bins.scales_b[stimulus.b.byte[step, n]] += 1
+                        if 0 <= raised - LEAST_RAISED < len(bins.raised):
+                            bins.raised[raised - LEAST_RAISED] += 1
                 if d[step, m, n] != NAN:
                     for g in range(of_a.shape[2]):
                         bins.scales[g, of_a[step, m, g], of_b[step, n, g]] += 1

@@ -201,6 +201,42 @@ def test_fp8_of_drawn_numbers(run, slot: Path) -> None:
     assert 0 < np.abs(np.load("d.npy") - wanted).max() < 1.5
 
 
+@pytest.fixture
+def scaled(slot: Path) -> Path:
+    """The same core with scales at half the rate."""
+    path = slot.with_name("scaled.toml")
+    path.write_text(slot.read_text() + 'half_scale = "e8m0"\n')
+    return path
+
+
+def test_mxfp8_of_quantised_numbers(run, scaled: Path, tmp_path: Path) -> None:
+    """Operands of MX, from a file or drawn: the same bits as the golden model, which are saved."""
+    rng = np.random.default_rng(0)
+    a = golden.quantize(np.exp2(rng.integers(-30, 30, (3, 64))), "mxfp8-e5m2")
+    b = golden.quantize(rng.standard_normal((2, 64)), "mxfp6-e3m2")
+    np.savez(tmp_path / "a.npz", codes=a.packed, scales=a.scales, tensor_scale=a.tensor_scale)
+    np.savez(tmp_path / "b.npz", codes=b.packed, scales=b.scales, tensor_scale=b.tensor_scale)
+    files = ("--a", "a.npz", "--b", "b.npz", "--engine", "python")
+    options = ("--mode", "mxfp8", "--a-type", "e5m2", "--b-type", "e3m2", "--gaps", 0.3, "--stalls", 0.2)
+    status, out, err = run("simulate", "--config", scaled, *files, *options, "--save", "all.npz", "--json")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert (found["mode"], found["a_type"], found["b_type"], found["mismatches"]) == ("mxfp8", "e5m2", "e3m2", 0)
+    assert (found["macs"], found["steps"]) == (3 * 2 * 64, 3 * 8)
+    scales = {"a_scales": a.scales, "b_scales": b.scales}
+    wanted = golden.unscaled_gemm(a.codes, b.codes, None, 8, a="e5m2", b="e3m2", **scales)
+    np.testing.assert_array_equal(npz.arrays(tmp_path / "all.npz")["results"], wanted.view(np.uint32))
+    again = ("--a", "all.npz", "--a-name", "a", "--b", "all.npz", "--b-name", "b", "--engine", "python")
+    status, out, _ = run("simulate", "--config", scaled, *again, *options, "--json")
+    assert (status, json.loads(out)) == (0, found)
+
+
+def test_mxfp8_takes_half_scale(refused, slot: Path) -> None:
+    assert "--mode mxfp8: slot has no scales at half the rate; give a core with half_scale = 'e8m0'" in refused(
+        "simulate", "--config", slot, "--mode", "mxfp8"
+    )
+
+
 def test_a_core_that_is_wrong_at_half_rate(run, slot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = golden.unscaled_gemm
     monkeypatch.setattr(golden, "unscaled_gemm", lambda *a, **b: -right(*a, **b))

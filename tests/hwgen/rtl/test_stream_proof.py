@@ -42,6 +42,8 @@ class TagDecoder(OperandDecoder):
             m.d.comb += self.operand.slots[0][0].exponent.eq(self.scales[0] & self.half)
             if not lanes(self.config).shared:
                 m.d.comb += self.operand.significands[0][0].eq(self.codes[0][0] & self.half)
+        if self.config.half_scaled:
+            m.d.comb += self.operand.half_scale.eq(self.half_scale[0] & self.half)
         return m
 
 
@@ -124,7 +126,8 @@ class TagAccumulate(Accumulate):
         if self.config.slotted:
             half, last = self.terms.half, self.terms.products[0][0]
             product = last.magnitude[0] ^ last.distance[0]
-            scales_tag ^= half
+            if not self.config.half_scaled:  # with scales the row's own is in the exponent once more
+                scales_tag ^= half
             lanes_tag = half ^ Mux(half, scales_tag, lanes_tag)
         enter = self.enter if self.registers else Const(1)
         held = {"before": before, "lanes": lanes_tag, "scales": scales_tag, "enter": enter}
@@ -375,8 +378,14 @@ def verdict(observed, prover, commands):
     return prover.abc(commands, text)
 
 
-def tiny(pipeline, numerics="blackwell", slot="none"):
-    return TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 1, 1, pipeline=pipeline, numerics=numerics, slot=slot)
+def tiny(pipeline, numerics="blackwell", slot="none", half_scale="none"):
+    return TensorCoreConfig(
+        *("tiny", "nvfp4", "nvfp4", 1, 1, 1),
+        pipeline=pipeline,
+        numerics=numerics,
+        slot=slot,
+        half_scale=half_scale,
+    )
 
 
 CORES = [
@@ -392,11 +401,18 @@ CORES = [
     tiny(("factors", "compared"), slot="separate"),  # the largest exponent is found before the factors
     # So it does where lanes and slot share a dot product, and its register.
     *(tiny(pipeline, slot="full") for pipeline in (("decoded", "sums"), ("tree", "factors"), ("factors", "compared"))),
+    # So does the scale of a row at half the rate.
+    *(
+        tiny(pipeline, slot="separate", half_scale="e8m0")
+        for pipeline in (("tree", "factors"), ("factors", "compared"))
+    ),
 ]
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("config", CORES, ids=lambda config: "-".join((config.numerics, config.slot, *config.pipeline)))
+@pytest.mark.parametrize(
+    "config", CORES, ids=lambda config: "-".join((config.numerics, config.slot, config.half_scale, *config.pipeline))
+)
 @pytest.mark.usefixtures("tags")
 def test_stream_protocol(config, prover):
     """For any number of cycles, by property-directed reachability."""

@@ -273,8 +273,18 @@ Products = list[tuple[Fraction, int]] | float | None
 """Products that are not zero, with their exponents; infinity where one is infinite; None for NaN."""
 
 
-def products(a: Sequence[int], b: Sequence[int], types: tuple[str, str]) -> Products:
-    """Products of one output of a step without block scales. Bits of a byte above those of the type are ignored."""
+def products(
+    a: Sequence[int],
+    b: Sequence[int],
+    types: tuple[str, str],
+    scales: tuple[Sequence[int], Sequence[int]] = ((), ()),
+) -> Products:
+    """Products of one output of a step without block scales. Bits of a byte above those of the type are ignored.
+
+    With scales, one byte for 32 elements of A and of B, a product and its exponent have their share.
+    """
+    if 255 in scales[0] or 255 in scales[1]:
+        return None
     (left, lowest_a), (right, lowest_b) = (UNSCALED[name] for name in types)
     pairs = [(left[x % len(left)], right[y % len(right)]) for x, y in zip(a, b, strict=True)]
     if any(None in pair for pair in pairs):
@@ -283,7 +293,14 @@ def products(a: Sequence[int], b: Sequence[int], types: tuple[str, str]) -> Prod
     infinite = sum(product for product in floats if not math.isfinite(product))
     if infinite:
         return None if math.isnan(infinite) else infinite
-    return [(x * y, floor_log2(x, lowest_a) + floor_log2(y, lowest_b)) for x, y in pairs if x * y]
+    raised = [x + y - 254 for x, y in zip(*scales, strict=True)]
+    found = []
+    for k, (x, y) in enumerate(pairs):
+        power = raised[k // 32] if raised else 0
+        if x * y:
+            own = floor_log2(x, lowest_a) + floor_log2(y, lowest_b)
+            found.append((x * y * Fraction(2) ** power, own + power))
+    return found
 
 
 def unscaled_output(found: Products, c: int, fraction_bits: int = 25, rounding: str = "toward_zero") -> int:

@@ -25,6 +25,7 @@ CORES = {
         *("core", "nvint4", "nvfp4", 4, 4, 1, "signed"),
         **{"slot": "separate", "half_fraction_bits": 37, "fraction_bits": 37, "empty_blocks": "excluded"},
     ),
+    "scaled": TensorCoreConfig("core", "nvfp4", "mixfp4", 4, 3, 2, slot="full", half_scale="e8m0"),
 }
 CORE = TensorCoreConfig("core", "mixfp4", "mixfp4", 1, 1, 1, slot="full")
 E4M3, E5M2, E2M3, E2M1 = (ELEMENT_TYPES[name] for name in ("e4m3", "e5m2", "e2m3", "e2m1"))
@@ -57,6 +58,11 @@ def test_goals_of_fp4_stay_beside_them():
     assert {*small} < {*multi}
     for name, goal in small.items():
         np.testing.assert_array_equal(goal.reachable, multi[name].reachable)
+    scaled = {*goals(NAMED["mixfp4-mx-multi-small"])}
+    assert {name.removeprefix(PREFIX) for name in scaled - {*multi}} == {
+        *("scales of A", "scales of B", "NaN scales", "scales of products", "ends", "places of products below the last")
+    }
+    assert {*multi} - scaled == {PREFIX + "scales ignored"}
     others = {*multi} - {*small}
     assert {name for name in others if not name.startswith(PREFIX)} == {
         "types ignored",
@@ -69,6 +75,8 @@ def test_documented_number_of_goals():
     total = sum(int(goal.reachable.sum()) for goal in goals(NAMED["mixfp4-multi-small"]).values())
     page = Path(__file__).parents[3] / "docs" / "verification.md"
     assert f"`mixfp4-multi-small` has {total:,} goals" in page.read_text("utf-8")
+    total = sum(int(goal.reachable.sum()) for goal in goals(NAMED["mixfp4-mx-multi-small"]).values())
+    assert f"The {total:,} goals of `mixfp4-mx-multi-small`" in page.read_text("utf-8")
 
 
 def single(a, b, types=(E4M3, E4M3), c=0.0, scales=0x38, core=CORE):

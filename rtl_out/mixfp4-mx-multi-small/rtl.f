@@ -1,0 +1,1 @@
+../mixfp4-mx-multi-small.v

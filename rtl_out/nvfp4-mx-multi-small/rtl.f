@@ -1,0 +1,1 @@
+../nvfp4-mx-multi-small.v
