@@ -258,7 +258,7 @@ def equivalent(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutan
                 return "core"
         return None
     lane_array = lowered(design(LaneArray, config, "lane_array"), "lane_array")
-    # Before a register decoders are others than in a lane array, which has none.
+    # With a slot that shares lanes the dot product is another one than in a lane array, which has none.
     same = lane_array.get(mutant.module) == texts[mutant.module]
     if same and proven(config, lane_array, mutant, "lane_array"):
         return "lane_array"

@@ -92,15 +92,15 @@ def test_proofs(texts, found):
 
 
 @pytest.mark.in_full
-def test_a_decoder_before_a_register_is_not_that_of_the_lane_array():
+def test_a_dot_product_with_slots_is_not_that_of_the_lane_array():
     """A fault in it is none of the lane array's, where cells of other meaning have its name."""
-    config = TensorCoreConfig("stored", "mixfp4", "mixfp4", 1, 1, 1, pipeline=("decoded",))
+    config = replace(CONFIG, name="full", a="nvfp4", b="nvfp4", slot="full", pipeline=("decoded",))
     modules = design(TensorCore, config, "core")
     texts = lowered(modules, "core")
     other = lowered(design(LaneArray, config, "lane_array"), "lane_array")
-    assert texts["element_decoder"] != other["element_decoder"]
+    assert texts["dot_product"] != other["dot_product"]
     every = mutants(texts, lowered(modules, "core", clean=True), 0)
-    fault = next(m for m in every if m.module == "element_decoder" and m.operator == "bit" and "stuck" in m.detail)
+    fault = next(m for m in every if m.module == "dot_product" and m.operator == "bit" and "stuck" in m.detail)
     assert equivalent(config, texts, fault) is None
     beyond = replace(fault, cell="$9999")
     with pytest.raises(AssertionError, match="no such cells"):
