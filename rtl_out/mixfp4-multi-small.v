@@ -3,25 +3,25 @@
 
 module mixfp4_multi_small(clk, rst, addend__payload, addend__valid, result__ready, step__payload, step__valid, addend__ready, result__payload, result__valid, step__ready);
   wire not_result__valid;
+  wire factors_first_next;
+  wire element0_0_half_terms_or_compared_half;
   wire not_addend_held;
   wire advance_and_enter;
   wire addend__ready_and;
   wire element0_0_enable_tree_products_or;
   wire element0_0_enable_factors_products_or;
-  wire factors_first_next;
-  wire element0_0_half_terms_or_compared_half;
   wire bubbles_is_4;
   wire [3:0] bubbles_plus_1;
   wire [3:0] bubbles_later_choice_wide;
   wire factors_valid_next;
-  wire element0_0_entering_not;
-  wire element0_0_entering_or;
-  wire element0_0_entering_and;
-  wire any_bubbles_later;
   wire step__ready_and_step__valid;
+  wire element0_0_entering_not;
   wire compared_last_next;
   wire step__payload_578_or_decoded_half;
   wire decoded_b3_enable;
+  wire element0_0_entering_or;
+  wire element0_0_entering_and;
+  wire any_bubbles_later;
   wire not_factors_first;
   wire element0_0_entering_not_2;
   wire element0_0_entering_and_2;
@@ -179,10 +179,10 @@ module mixfp4_multi_small(clk, rst, addend__payload, addend__valid, result__read
   assign element0_0_entering = element0_0_entering_and_2 & not_rst;
   assign addend_coming = addend__ready ? addend__valid : addend_held;
   assign element0_0_enable_addend = addend__ready & addend__valid;
-  assign addend__ready = not_addend_held | addend__ready_and;
   assign not_addend_held = ~ addend_held;
   assign advance_and_enter = advance & enter;
   assign addend__ready_and = advance_and_enter & factors_first;
+  assign addend__ready = not_addend_held | addend__ready_and;
   assign element0_0_taking = element0_0_entering & factors_first_next;
   assign element0_0_half_terms_or_compared_half = element0_0_half_terms | compared_half;
   assign element0_0_enable_products = element0_0_enable_result & element0_0_half_terms_or_compared_half;
@@ -190,11 +190,11 @@ module mixfp4_multi_small(clk, rst, addend__payload, addend__valid, result__read
   assign step__ready_and_step__valid = step__ready & step__valid;
   assign step__payload_578_or_decoded_half = step__payload[578] | decoded_half;
   assign decoded_b3_enable = step__ready_and_step__valid & step__payload_578_or_decoded_half;
-  assign element0_0_enable_tree_products = element0_0_enable_tree & element0_0_enable_tree_products_or;
-  assign element0_0_enable_factors_products = element0_0_enable_factors & element0_0_enable_factors_products_or;
   assign element0_0_enable_tree = step__ready & decoded_valid;
   assign element0_0_enable_tree_products_or = decoded_half | element0_0_half_exponents;
+  assign element0_0_enable_tree_products = step__ready & element0_0_enable_tree_products_or;
   assign element0_0_enable_factors_products_or = element0_0_half_exponents | element0_0_half_terms;
+  assign element0_0_enable_factors_products = step__ready & element0_0_enable_factors_products_or;
   assign element0_0_enable_factors = step__ready & tree_valid;
   always @(posedge clk)
     factors_first <= factors_first_next;

@@ -3,13 +3,13 @@
 
 module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__ready, step__payload, step__valid, addend__ready, result__payload, result__valid, step__ready);
   wire not_result__valid;
+  wire factors_first_next;
+  wire element0_0_half_terms_or_compared_half;
   wire not_addend_held;
   wire advance_and_enter;
   wire addend__ready_and;
   wire element0_0_enable_tree_products_or;
   wire element0_0_enable_factors_products_or;
-  wire factors_first_next;
-  wire element0_0_half_terms_or_compared_half;
   wire bubbles_is_5;
   wire [3:0] bubbles_plus_1;
   wire [3:0] bubbles_later_choice_wide;
@@ -25,11 +25,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   wire not_factors_first_or_addend_held;
   wire any_bubbles;
   wire there_or_any_bubbles;
-  wire element0_0_enable_result_or;
   wire step__ready_and_step__valid;
   wire compared_last_next;
   wire step__payload_4610_or_decoded_half;
   wire decoded_b7_enable;
+  wire element0_0_enable_result_or;
   wire element0_0_enable_result_or_2;
   wire not_factors_valid;
   wire not_factors_valid_or_enter;
@@ -250,23 +250,13 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   reg tree_first;
   reg tree_last;
   reg tree_valid;
-  assign bubbles_later_choice_wide = bubbles_is_5 ? 4'h0 : bubbles_plus_1;
-  assign element0_0_entering_not = ~ factors_first_next;
-  assign element0_0_entering_or = element0_0_entering_not | addend_coming;
-  assign element0_0_entering_and = factors_valid_next & element0_0_entering_or;
-  assign any_bubbles_later = | bubbles_later;
-  assign element0_0_entering_not_2 = ~ any_bubbles_later;
-  assign element0_0_entering_and_2 = element0_0_entering_and & element0_0_entering_not_2;
-  assign not_rst = ~ rst;
-  assign element0_0_entering = element0_0_entering_and_2 & not_rst;
-  assign addend_coming = addend__ready ? addend__valid : addend_held;
   assign element0_0_enable_addend = addend__ready & addend__valid;
   assign addend__ready = not_addend_held | addend__ready_and;
-  assign element0_0_enable_factors_products = element0_0_enable_factors & element0_0_enable_factors_products_or;
   assign element0_0_taking = element0_0_entering & factors_first_next;
   assign element0_0_enable_products = element0_0_enable_result & element0_0_half_terms_or_compared_half;
   assign addend__ready_and = advance_and_enter & factors_first;
-  assign element0_0_enable_tree_products = element0_0_enable_tree & element0_0_enable_tree_products_or;
+  assign element0_0_enable_tree_products = step__ready & element0_0_enable_tree_products_or;
+  assign element0_0_enable_factors_products = step__ready & element0_0_enable_factors_products_or;
   assign not_addend_held = ~ addend_held;
   assign advance_and_enter = advance & enter;
   assign element0_0_half_terms_or_compared_half = element0_0_half_terms | compared_half;
@@ -295,6 +285,16 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   assign step__ready = advance & not_factors_valid_or_enter;
   assign bubbles_is_5 = bubbles == 3'h5;
   assign bubbles_plus_1 = bubbles + 1'h1;
+  assign bubbles_later_choice_wide = bubbles_is_5 ? 4'h0 : bubbles_plus_1;
+  assign element0_0_entering_not = ~ factors_first_next;
+  assign element0_0_entering_or = element0_0_entering_not | addend_coming;
+  assign element0_0_entering_and = factors_valid_next & element0_0_entering_or;
+  assign any_bubbles_later = | bubbles_later;
+  assign element0_0_entering_not_2 = ~ any_bubbles_later;
+  assign element0_0_entering_and_2 = element0_0_entering_and & element0_0_entering_not_2;
+  assign not_rst = ~ rst;
+  assign element0_0_entering = element0_0_entering_and_2 & not_rst;
+  assign addend_coming = addend__ready ? addend__valid : addend_held;
   always @(posedge clk)
     if (element0_0_enable_factors) element0_7_b_late[272:256] <= { tree_b7_scales[34:31], tree_b7_scales[25:22], tree_b7_scales[16:13], tree_b7_scales[7:4], tree_b7_nan };
   always @(posedge clk)

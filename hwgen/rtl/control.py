@@ -62,7 +62,8 @@ def changes(before: Value, held: Value) -> Value:
     """Whether what a register holds of steps at half the rate alone is another one once it loads.
 
     In steps of FP4 all of that is constant. So the first of them loads it, and then it stands still, and its clock.
-    After reset nobody knows what is in the register: that counts as half the rate.
+    After reset nobody knows what is in the register: that counts as half the rate. Where no step comes out
+    of a register, it is that of the step before, once more.
 
     Parameters
     ----------
@@ -147,7 +148,8 @@ class Pipeline:
                 before_factors = step.half
             before, step = step, step.delayed(m, accept, register)
             if before.half is not None and step.half is not None:
-                self.products[register] = load & changes(before.half, step.half)
+                moves = load if register == self.registers[0] else accept  # no step: nobody knows what is at the inputs
+                self.products[register] = moves & changes(before.half, step.half)
                 if register in ELEMENT_REGISTERS:
                     self.enables[f"enable_{register}_products"] = self.products[register]
             if register != "terms":
