@@ -3,22 +3,19 @@
 
 module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__ready, step__payload, step__valid, addend__ready, result__payload, result__valid, step__ready);
   wire not_result__valid;
-  wire factors_first_next;
-  wire element0_0_half_terms_or_compared_half;
   wire not_addend_held;
   wire advance_and_enter;
   wire addend__ready_and;
   wire element0_0_enable_tree_products_or;
   wire element0_0_enable_factors_products_or;
   wire bubbles_is_4;
+  wire factors_first_next;
+  wire not_compared_fp4;
+  wire element0_0_enable_products_or;
   wire [3:0] bubbles_plus_1;
   wire [3:0] bubbles_later_choice_wide;
   wire factors_valid_next;
-  wire step__ready_and_step__valid;
   wire element0_0_entering_not;
-  wire compared_last_next;
-  wire step__payload_578_or_decoded_half;
-  wire decoded_b3_enable;
   wire element0_0_entering_or;
   wire element0_0_entering_and;
   wire any_bubbles_later;
@@ -26,6 +23,11 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
   wire element0_0_entering_not_2;
   wire element0_0_entering_and_2;
   wire not_rst;
+  wire step__ready_and_step__valid;
+  wire decoded_fp4_next;
+  wire compared_last_next;
+  wire step__payload_578_or_element0_0_half;
+  wire decoded_b3_enable;
   wire not_factors_first_or_addend_held;
   wire any_bubbles;
   wire there_or_any_bubbles;
@@ -56,7 +58,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
   wire [2:0] bubbles_later;
   input clk;
   wire clk;
-  reg compared_half;
+  reg compared_fp4;
   reg compared_last;
   reg [161:0] decoded_a0;
   reg [161:0] decoded_a1;
@@ -67,7 +69,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
   reg [161:0] decoded_b2;
   reg [161:0] decoded_b3;
   reg decoded_first;
-  reg decoded_half;
+  reg decoded_fp4;
   reg decoded_last;
   reg decoded_valid;
   reg [64:0] element0_0_a_late;
@@ -80,8 +82,9 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
   wire element0_0_enable_tree;
   wire element0_0_enable_tree_products;
   wire element0_0_entering;
-  reg element0_0_half_exponents;
-  reg element0_0_half_terms;
+  wire element0_0_half;
+  wire element0_0_half_exponents;
+  wire element0_0_half_terms;
   wire [31:0] element0_0_result;
   wire element0_0_taking;
   reg [64:0] element0_1_b_late;
@@ -107,6 +110,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
   wire [31:0] element3_3_result;
   reg enter;
   reg factors_first;
+  reg factors_fp4;
   reg factors_last;
   reg factors_valid;
   reg normal_last;
@@ -159,8 +163,16 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
   reg [8:0] tree_b3_scales;
   reg [63:0] tree_b3_slots;
   reg tree_first;
+  reg tree_fp4;
   reg tree_last;
   reg tree_valid;
+  assign element0_0_enable_tree = step__ready & decoded_valid;
+  assign element0_0_half = ~ decoded_fp4;
+  assign element0_0_half_exponents = ~ tree_fp4;
+  assign element0_0_half_terms = ~ factors_fp4;
+  assign element0_0_enable_factors = step__ready & tree_valid;
+  always @(posedge clk)
+    factors_first <= factors_first_next;
   assign not_result__valid = ~ result__valid;
   assign advance = not_result__valid | result__ready;
   assign not_factors_first = ~ factors_first;
@@ -186,26 +198,24 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
   assign not_rst = ~ rst;
   assign element0_0_entering = element0_0_entering_and_2 & not_rst;
   assign addend_coming = addend__ready ? addend__valid : addend_held;
+  assign element0_0_enable_addend = addend__ready & addend__valid;
+  assign addend__ready = not_addend_held | addend__ready_and;
+  assign element0_0_enable_tree_products = step__ready & element0_0_enable_tree_products_or;
+  assign element0_0_enable_factors_products = step__ready & element0_0_enable_factors_products_or;
+  assign element0_0_enable_products = element0_0_enable_result & element0_0_enable_products_or;
   assign not_addend_held = ~ addend_held;
   assign advance_and_enter = advance & enter;
   assign addend__ready_and = advance_and_enter & factors_first;
-  assign addend__ready = not_addend_held | addend__ready_and;
-  assign element0_0_enable_addend = addend__ready & addend__valid;
-  assign element0_0_taking = element0_0_entering & factors_first_next;
-  assign element0_0_half_terms_or_compared_half = element0_0_half_terms | compared_half;
-  assign element0_0_enable_products = element0_0_enable_result & element0_0_half_terms_or_compared_half;
-  assign compared_last_next = enter & factors_last;
-  assign step__ready_and_step__valid = step__ready & step__valid;
-  assign step__payload_578_or_decoded_half = step__payload[578] | decoded_half;
-  assign decoded_b3_enable = step__ready_and_step__valid & step__payload_578_or_decoded_half;
-  assign element0_0_enable_tree = step__ready & decoded_valid;
-  assign element0_0_enable_tree_products_or = decoded_half | element0_0_half_exponents;
-  assign element0_0_enable_tree_products = step__ready & element0_0_enable_tree_products_or;
   assign element0_0_enable_factors_products_or = element0_0_half_exponents | element0_0_half_terms;
-  assign element0_0_enable_factors_products = step__ready & element0_0_enable_factors_products_or;
-  assign element0_0_enable_factors = step__ready & tree_valid;
-  always @(posedge clk)
-    factors_first <= factors_first_next;
+  assign element0_0_taking = element0_0_entering & factors_first_next;
+  assign not_compared_fp4 = ~ compared_fp4;
+  assign element0_0_enable_products_or = element0_0_half_terms | not_compared_fp4;
+  assign decoded_fp4_next = ~ step__payload[578];
+  assign compared_last_next = enter & factors_last;
+  assign element0_0_enable_tree_products_or = element0_0_half | element0_0_half_exponents;
+  assign step__payload_578_or_element0_0_half = step__payload[578] | element0_0_half;
+  assign decoded_b3_enable = step__ready_and_step__valid & step__payload_578_or_element0_0_half;
+  assign step__ready_and_step__valid = step__ready & step__valid;
   always @(posedge clk)
     if (element0_0_enable_factors) element0_3_b_late[64] <= tree_b3_nan;
   always @(posedge clk)
@@ -341,8 +351,8 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     if (rst) addend_held <= 1'h0;
     else addend_held <= addend_coming;
   always @(posedge clk)
-    if (rst) compared_half <= 1'h1;
-    else if (element0_0_enable_result) compared_half <= element0_0_half_terms;
+    if (rst) compared_fp4 <= 1'h0;
+    else if (element0_0_enable_result) compared_fp4 <= factors_fp4;
   always @(posedge clk)
     if (rst) enter <= 1'h0;
     else enter <= element0_0_entering;
@@ -362,16 +372,16 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     if (rst) compared_last <= 1'h0;
     else if (element0_0_enable_result) compared_last <= compared_last_next;
   always @(posedge clk)
-    if (rst) element0_0_half_terms <= 1'h1;
-    else if (element0_0_enable_factors) element0_0_half_terms <= element0_0_half_exponents;
+    if (rst) factors_fp4 <= 1'h0;
+    else if (element0_0_enable_factors) factors_fp4 <= tree_fp4;
   always @(posedge clk)
     if (step__ready) factors_last <= tree_last;
   always @(posedge clk)
     if (rst) factors_valid <= 1'h0;
     else factors_valid <= factors_valid_next;
   always @(posedge clk)
-    if (rst) element0_0_half_exponents <= 1'h1;
-    else if (element0_0_enable_tree) element0_0_half_exponents <= decoded_half;
+    if (rst) tree_fp4 <= 1'h0;
+    else if (element0_0_enable_tree) tree_fp4 <= decoded_fp4;
   always @(posedge clk)
     if (step__ready) tree_first <= decoded_first;
   always @(posedge clk)
@@ -380,8 +390,8 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     if (rst) tree_valid <= 1'h0;
     else if (step__ready) tree_valid <= decoded_valid;
   always @(posedge clk)
-    if (rst) decoded_half <= 1'h1;
-    else if (step__ready_and_step__valid) decoded_half <= step__payload[578];
+    if (rst) decoded_fp4 <= 1'h0;
+    else if (step__ready_and_step__valid) decoded_fp4 <= decoded_fp4_next;
   always @(posedge clk)
     if (step__ready) decoded_first <= step__payload[576];
   always @(posedge clk)
@@ -472,7 +482,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_0_result),
@@ -493,7 +503,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_1_result),
@@ -514,7 +524,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_2_result),
@@ -535,7 +545,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_3_result),
@@ -556,7 +566,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_0_result),
@@ -577,7 +587,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_1_result),
@@ -598,7 +608,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_2_result),
@@ -619,7 +629,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_3_result),
@@ -640,7 +650,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_0_result),
@@ -661,7 +671,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_1_result),
@@ -682,7 +692,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_2_result),
@@ -703,7 +713,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_3_result),
@@ -724,7 +734,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_0_result),
@@ -745,7 +755,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_1_result),
@@ -766,7 +776,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_2_result),
@@ -787,7 +797,7 @@ module mixfp4_mx_multi_small(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_3_result),

@@ -3,14 +3,18 @@
 
 module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__ready, step__payload, step__valid, addend__ready, result__payload, result__valid, step__ready);
   wire not_result__valid;
-  wire factors_first_next;
-  wire element0_0_half_terms_or_compared_half;
   wire not_addend_held;
+  wire step__payload_4610_or_element0_0_half;
+  wire decoded_b7_enable;
+  wire step__ready_and_step__valid;
   wire advance_and_enter;
   wire addend__ready_and;
   wire element0_0_enable_tree_products_or;
   wire element0_0_enable_factors_products_or;
   wire bubbles_is_5;
+  wire factors_first_next;
+  wire not_compared_fp4;
+  wire element0_0_enable_products_or;
   wire [3:0] bubbles_plus_1;
   wire [3:0] bubbles_later_choice_wide;
   wire factors_valid_next;
@@ -25,14 +29,12 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   wire not_factors_first_or_addend_held;
   wire any_bubbles;
   wire there_or_any_bubbles;
-  wire step__ready_and_step__valid;
-  wire compared_last_next;
-  wire step__payload_4610_or_decoded_half;
-  wire decoded_b7_enable;
   wire element0_0_enable_result_or;
   wire element0_0_enable_result_or_2;
   wire not_factors_valid;
   wire not_factors_valid_or_enter;
+  wire decoded_fp4_next;
+  wire compared_last_next;
   wire [2:0] bubbles_later_choice;
   wire [612:0] a0_operand;
   wire [612:0] a1_operand;
@@ -65,7 +67,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   wire [2:0] bubbles_later;
   input clk;
   wire clk;
-  reg compared_half;
+  reg compared_fp4;
   reg compared_last;
   reg [612:0] decoded_a0;
   reg [612:0] decoded_a1;
@@ -84,7 +86,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   reg [612:0] decoded_b6;
   reg [612:0] decoded_b7;
   reg decoded_first;
-  reg decoded_half;
+  reg decoded_fp4;
   reg decoded_last;
   reg decoded_valid;
   reg [272:0] element0_0_a_late;
@@ -97,8 +99,9 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   wire element0_0_enable_tree;
   wire element0_0_enable_tree_products;
   wire element0_0_entering;
-  reg element0_0_half_exponents;
-  reg element0_0_half_terms;
+  wire element0_0_half;
+  wire element0_0_half_exponents;
+  wire element0_0_half_terms;
   wire [31:0] element0_0_result;
   wire element0_0_taking;
   reg [272:0] element0_1_b_late;
@@ -180,6 +183,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   wire [31:0] element7_7_result;
   reg enter;
   reg factors_first;
+  reg factors_fp4;
   reg factors_last;
   reg factors_valid;
   reg normal_last;
@@ -248,28 +252,9 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   reg [35:0] tree_b7_scales;
   reg [255:0] tree_b7_slots;
   reg tree_first;
+  reg tree_fp4;
   reg tree_last;
   reg tree_valid;
-  assign element0_0_enable_addend = addend__ready & addend__valid;
-  assign addend__ready = not_addend_held | addend__ready_and;
-  assign element0_0_taking = element0_0_entering & factors_first_next;
-  assign element0_0_enable_products = element0_0_enable_result & element0_0_half_terms_or_compared_half;
-  assign addend__ready_and = advance_and_enter & factors_first;
-  assign element0_0_enable_tree_products = step__ready & element0_0_enable_tree_products_or;
-  assign element0_0_enable_factors_products = step__ready & element0_0_enable_factors_products_or;
-  assign not_addend_held = ~ addend_held;
-  assign advance_and_enter = advance & enter;
-  assign element0_0_half_terms_or_compared_half = element0_0_half_terms | compared_half;
-  assign compared_last_next = enter & factors_last;
-  assign step__ready_and_step__valid = step__ready & step__valid;
-  assign step__payload_4610_or_decoded_half = step__payload[4610] | decoded_half;
-  assign decoded_b7_enable = step__ready_and_step__valid & step__payload_4610_or_decoded_half;
-  assign element0_0_enable_tree = step__ready & decoded_valid;
-  assign element0_0_enable_tree_products_or = decoded_half | element0_0_half_exponents;
-  assign element0_0_enable_factors_products_or = element0_0_half_exponents | element0_0_half_terms;
-  assign element0_0_enable_factors = step__ready & tree_valid;
-  always @(posedge clk)
-    factors_first <= factors_first_next;
   assign not_result__valid = ~ result__valid;
   assign advance = not_result__valid | result__ready;
   assign not_factors_first = ~ factors_first;
@@ -295,6 +280,31 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   assign not_rst = ~ rst;
   assign element0_0_entering = element0_0_entering_and_2 & not_rst;
   assign addend_coming = addend__ready ? addend__valid : addend_held;
+  assign element0_0_enable_addend = addend__ready & addend__valid;
+  assign element0_0_enable_products = element0_0_enable_result & element0_0_enable_products_or;
+  assign addend__ready = not_addend_held | addend__ready_and;
+  assign element0_0_enable_tree_products = step__ready & element0_0_enable_tree_products_or;
+  assign element0_0_taking = element0_0_entering & factors_first_next;
+  assign element0_0_enable_products_or = element0_0_half_terms | not_compared_fp4;
+  assign addend__ready_and = advance_and_enter & factors_first;
+  assign element0_0_enable_tree_products_or = element0_0_half | element0_0_half_exponents;
+  assign element0_0_enable_factors_products_or = element0_0_half_exponents | element0_0_half_terms;
+  assign not_addend_held = ~ addend_held;
+  assign advance_and_enter = advance & enter;
+  assign not_compared_fp4 = ~ compared_fp4;
+  assign decoded_fp4_next = ~ step__payload[4610];
+  assign compared_last_next = enter & factors_last;
+  assign step__ready_and_step__valid = step__ready & step__valid;
+  assign step__payload_4610_or_element0_0_half = step__payload[4610] | element0_0_half;
+  assign decoded_b7_enable = step__ready_and_step__valid & step__payload_4610_or_element0_0_half;
+  assign element0_0_enable_tree = step__ready & decoded_valid;
+  assign element0_0_enable_factors_products = step__ready & element0_0_enable_factors_products_or;
+  assign element0_0_half = ~ decoded_fp4;
+  assign element0_0_half_exponents = ~ tree_fp4;
+  assign element0_0_half_terms = ~ factors_fp4;
+  assign element0_0_enable_factors = step__ready & tree_valid;
+  always @(posedge clk)
+    factors_first <= factors_first_next;
   always @(posedge clk)
     if (element0_0_enable_factors) element0_7_b_late[272:256] <= { tree_b7_scales[34:31], tree_b7_scales[25:22], tree_b7_scales[16:13], tree_b7_scales[7:4], tree_b7_nan };
   always @(posedge clk)
@@ -424,37 +434,37 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b0_scales <= decoded_b0[355:320];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b7[356:0] <= b7_operand[356:0];
-  always @(posedge clk)
     if (decoded_b7_enable) decoded_b7[612:357] <= b7_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b6[356:0] <= b6_operand[356:0];
+    if (step__ready_and_step__valid) decoded_b7[356:0] <= b7_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_b6[612:357] <= b6_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b5[356:0] <= b5_operand[356:0];
+    if (step__ready_and_step__valid) decoded_b6[356:0] <= b6_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_b5[612:357] <= b5_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b4[356:0] <= b4_operand[356:0];
+    if (step__ready_and_step__valid) decoded_b5[356:0] <= b5_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_b4[612:357] <= b4_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b3[356:0] <= b3_operand[356:0];
+    if (step__ready_and_step__valid) decoded_b4[356:0] <= b4_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_b3[612:357] <= b3_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b2[356:0] <= b2_operand[356:0];
+    if (step__ready_and_step__valid) decoded_b3[356:0] <= b3_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_b2[612:357] <= b2_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b1[356:0] <= b1_operand[356:0];
+    if (step__ready_and_step__valid) decoded_b2[356:0] <= b2_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_b1[612:357] <= b1_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b0[356:0] <= b0_operand[356:0];
+    if (step__ready_and_step__valid) decoded_b1[356:0] <= b1_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_b0[612:357] <= b0_operand[612:357];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_b0[356:0] <= b0_operand[356:0];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a7_nan <= decoded_a7[356];
   always @(posedge clk)
@@ -488,37 +498,37 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a0_scales <= decoded_a0[355:320];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a7[356:0] <= a7_operand[356:0];
-  always @(posedge clk)
     if (decoded_b7_enable) decoded_a7[612:357] <= a7_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a6[356:0] <= a6_operand[356:0];
+    if (step__ready_and_step__valid) decoded_a7[356:0] <= a7_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_a6[612:357] <= a6_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a5[356:0] <= a5_operand[356:0];
+    if (step__ready_and_step__valid) decoded_a6[356:0] <= a6_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_a5[612:357] <= a5_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a4[356:0] <= a4_operand[356:0];
+    if (step__ready_and_step__valid) decoded_a5[356:0] <= a5_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_a4[612:357] <= a4_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a3[356:0] <= a3_operand[356:0];
+    if (step__ready_and_step__valid) decoded_a4[356:0] <= a4_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_a3[612:357] <= a3_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a2[356:0] <= a2_operand[356:0];
+    if (step__ready_and_step__valid) decoded_a3[356:0] <= a3_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_a2[612:357] <= a2_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a1[356:0] <= a1_operand[356:0];
+    if (step__ready_and_step__valid) decoded_a2[356:0] <= a2_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_a1[612:357] <= a1_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a0[356:0] <= a0_operand[356:0];
+    if (step__ready_and_step__valid) decoded_a1[356:0] <= a1_operand[356:0];
   always @(posedge clk)
     if (decoded_b7_enable) decoded_a0[612:357] <= a0_operand[612:357];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_a0[356:0] <= a0_operand[356:0];
   always @(posedge clk)
     if (rst) result__valid <= 1'h0;
     else if (advance) result__valid <= normal_last;
@@ -526,8 +536,8 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     if (rst) addend_held <= 1'h0;
     else addend_held <= addend_coming;
   always @(posedge clk)
-    if (rst) compared_half <= 1'h1;
-    else if (element0_0_enable_result) compared_half <= element0_0_half_terms;
+    if (rst) compared_fp4 <= 1'h0;
+    else if (element0_0_enable_result) compared_fp4 <= factors_fp4;
   always @(posedge clk)
     if (rst) enter <= 1'h0;
     else enter <= element0_0_entering;
@@ -550,16 +560,16 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     if (rst) compared_last <= 1'h0;
     else if (element0_0_enable_result) compared_last <= compared_last_next;
   always @(posedge clk)
-    if (rst) element0_0_half_terms <= 1'h1;
-    else if (element0_0_enable_factors) element0_0_half_terms <= element0_0_half_exponents;
+    if (rst) factors_fp4 <= 1'h0;
+    else if (element0_0_enable_factors) factors_fp4 <= tree_fp4;
   always @(posedge clk)
     if (step__ready) factors_last <= tree_last;
   always @(posedge clk)
     if (rst) factors_valid <= 1'h0;
     else factors_valid <= factors_valid_next;
   always @(posedge clk)
-    if (rst) element0_0_half_exponents <= 1'h1;
-    else if (element0_0_enable_tree) element0_0_half_exponents <= decoded_half;
+    if (rst) tree_fp4 <= 1'h0;
+    else if (element0_0_enable_tree) tree_fp4 <= decoded_fp4;
   always @(posedge clk)
     if (step__ready) tree_first <= decoded_first;
   always @(posedge clk)
@@ -568,8 +578,8 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     if (rst) tree_valid <= 1'h0;
     else if (step__ready) tree_valid <= decoded_valid;
   always @(posedge clk)
-    if (rst) decoded_half <= 1'h1;
-    else if (step__ready_and_step__valid) decoded_half <= step__payload[4610];
+    if (rst) decoded_fp4 <= 1'h0;
+    else if (step__ready_and_step__valid) decoded_fp4 <= decoded_fp4_next;
   always @(posedge clk)
     if (step__ready) decoded_first <= step__payload[4608];
   always @(posedge clk)
@@ -708,7 +718,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_0_result),
@@ -729,7 +739,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_1_result),
@@ -750,7 +760,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_2_result),
@@ -771,7 +781,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_3_result),
@@ -792,7 +802,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_4_result),
@@ -813,7 +823,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_5_result),
@@ -834,7 +844,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_6_result),
@@ -855,7 +865,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_7_result),
@@ -876,7 +886,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_0_result),
@@ -897,7 +907,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_1_result),
@@ -918,7 +928,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_2_result),
@@ -939,7 +949,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_3_result),
@@ -960,7 +970,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_4_result),
@@ -981,7 +991,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_5_result),
@@ -1002,7 +1012,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_6_result),
@@ -1023,7 +1033,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_7_result),
@@ -1044,7 +1054,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_0_result),
@@ -1065,7 +1075,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_1_result),
@@ -1086,7 +1096,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_2_result),
@@ -1107,7 +1117,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_3_result),
@@ -1128,7 +1138,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_4_result),
@@ -1149,7 +1159,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_5_result),
@@ -1170,7 +1180,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_6_result),
@@ -1191,7 +1201,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_7_result),
@@ -1212,7 +1222,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_0_result),
@@ -1233,7 +1243,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_1_result),
@@ -1254,7 +1264,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_2_result),
@@ -1275,7 +1285,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_3_result),
@@ -1296,7 +1306,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_4_result),
@@ -1317,7 +1327,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_5_result),
@@ -1338,7 +1348,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_6_result),
@@ -1359,7 +1369,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_7_result),
@@ -1380,7 +1390,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_0_result),
@@ -1401,7 +1411,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_1_result),
@@ -1422,7 +1432,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_2_result),
@@ -1443,7 +1453,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_3_result),
@@ -1464,7 +1474,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_4_result),
@@ -1485,7 +1495,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_5_result),
@@ -1506,7 +1516,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_6_result),
@@ -1527,7 +1537,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_7_result),
@@ -1548,7 +1558,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_0_result),
@@ -1569,7 +1579,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_1_result),
@@ -1590,7 +1600,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_2_result),
@@ -1611,7 +1621,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_3_result),
@@ -1632,7 +1642,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_4_result),
@@ -1653,7 +1663,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_5_result),
@@ -1674,7 +1684,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_6_result),
@@ -1695,7 +1705,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_7_result),
@@ -1716,7 +1726,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_0_result),
@@ -1737,7 +1747,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_1_result),
@@ -1758,7 +1768,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_2_result),
@@ -1779,7 +1789,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_3_result),
@@ -1800,7 +1810,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_4_result),
@@ -1821,7 +1831,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_5_result),
@@ -1842,7 +1852,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_6_result),
@@ -1863,7 +1873,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_7_result),
@@ -1884,7 +1894,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_0_result),
@@ -1905,7 +1915,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_1_result),
@@ -1926,7 +1936,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_2_result),
@@ -1947,7 +1957,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_3_result),
@@ -1968,7 +1978,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_4_result),
@@ -1989,7 +1999,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_5_result),
@@ -2010,7 +2020,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_6_result),
@@ -2031,7 +2041,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .enable_tree(element0_0_enable_tree),
     .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
-    .half(decoded_half),
+    .half(element0_0_half),
     .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_7_result),

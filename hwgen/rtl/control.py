@@ -47,9 +47,11 @@ class Step(NamedTuple):
             m.d.sync += [valid.eq(self.valid), last.eq(self.last), first.eq(self.first)]
         half = None
         if self.half is not None:
-            half = Signal(name=f"{name}_half", init=1)  # see `changes`
+            # Inverted, since after reset it counts as half the rate: see `changes`.
+            fp4 = Signal(name=f"{name}_fp4")
             with m.If(accept & self.valid):  # as operands do, which it gates
-                m.d.sync += half.eq(self.half)
+                m.d.sync += fp4.eq(~self.half)
+            half = ~fp4
         return Step(valid, last, first, self.sides, self._replace(before=None), half)
 
     def coming(self, accept: Value) -> tuple[Value, Value]:
@@ -284,10 +286,10 @@ class Ring:
             m.d.sync += enter.eq(entering)
             self.enables = {"entering": entering, "taking": entering & first}
         if step.half is not None and "compared" in self.config.pipeline:
-            held = Signal(name="compared_half", init=1)
+            fp4 = Signal(name="compared_fp4")
             with m.If(rotate):
-                m.d.sync += held.eq(step.half)
-            self.enables["enable_products"] = rotate & changes(step.half, held)
+                m.d.sync += fp4.eq(~step.half)
+            self.enables["enable_products"] = rotate & changes(step.half, ~fp4)
         self.rotate, self.leaving = rotate, leaving
 
 

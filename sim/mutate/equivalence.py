@@ -47,7 +47,7 @@ ys.run_pass("opt_clean -purge", design)
 ys.run_pass("splitcells", design)
 ys.run_pass("opt_clean -purge", design)
 ys.run_pass("rename -top scope", design)
-ys.run_pass("attrmap -remove src -remove hdlname -remove init", design)
+ys.run_pass("attrmap -remove src -remove hdlname", design)
 
 # A wire, or some of its bits, as RTLIL writes them.
 def named(signal):

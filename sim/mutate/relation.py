@@ -31,7 +31,7 @@ _STAGE = re.compile(rf"({'|'.join(PIPELINE_REGISTERS)})_\w+")
 _QUANTISED = re.compile(rf"({'|'.join(QUANTISER_REGISTERS)})_\w+")
 _RESULT = "result__valid"
 """In a flat design a register has the name of the port that it is connected to."""
-_HALF = re.compile(r"\w+_half(_terms|_exponents)?")
+_RATE = re.compile(r"\w+_(half(_terms|_exponents)?|(?P<fp4>fp4))")
 _EDGE = re.compile(r"element\d+_\d+_(first|half|half_terms|half_exponents|[ab]_late)")
 
 
@@ -113,15 +113,19 @@ def matters_with(
         found.append(_RESULT)
     conditions = {other: True for other in found if there and other in registers and other != register}
     if half is not None and not name.endswith(("_valid", "_last")):
-        rates = [other for other in registers if other != register and _says_half(config, other, stage)]
-        conditions |= dict.fromkeys(rates[:1], half)
+        rates = {other: _at_half(config, other, stage) for other in registers if other != register}
+        said = [(other, held == half) for other, held in rates.items() if held is not None]
+        conditions |= dict(said[:1])
     return conditions
 
 
-def _says_half(config: TensorCoreConfig, register: str, stage: str | None) -> bool:
-    """Whether a register holds the rate of the step that is in this stage."""
+def _at_half(config: TensorCoreConfig, register: str, stage: str | None) -> bool | None:
+    """What a register holds where the step that is in this stage is at half the rate; None if it does not say that."""
     name = register.rpartition(".")[2]
-    return stage is not None and bool(_HALF.fullmatch(name)) and _stage(config, name) == stage
+    match = _RATE.fullmatch(name)
+    if stage is None or match is None or _stage(config, name) != stage:
+        return None
+    return match["fp4"] is None
 
 
 def implied(config: Built, registers: Collection[str]) -> list[tuple[str, str]]:

@@ -533,8 +533,11 @@ def test_products_of_another_step_are_found(pipeline, slot, changes, prover, mon
 def test_products_from_before_a_reset_are_found(prover, monkeypatch):
     """After a reset nobody knows what their registers hold."""
     signal = control.Signal
-    monkeypatch.setattr(
-        control, "Signal", lambda *shape, **options: signal(*shape, **{k: v for k, v in options.items() if k != "init"})
-    )
+
+    def kept(*shape, **options):
+        stays = {"reset_less": True} if options.get("name", "").endswith("_fp4") else {}
+        return signal(*shape, **options, **stays)
+
+    monkeypatch.setattr(control, "Signal", kept)
     found = verdict(Observed(tiny(("tree", "factors"), slot="separate")), prover, "bmc3 -F 12")
     assert "was asserted in frame" in found, found

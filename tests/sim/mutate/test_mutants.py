@@ -195,12 +195,12 @@ def test_registers_of_half_rate_matter_with_their_step():
 @pytest.mark.parametrize("half", [False, True])
 def test_registers_may_matter_at_one_rate_only(half):
     """They may where their stage says what rate its step has, but for control."""
-    registers = ["decoded_valid", "decoded_half", "element0_0.accumulate.aligned_half", "decoded_a0", "aligned_last"]
-    decoded, aligned = {"decoded_half": half}, {"element0_0.accumulate.aligned_half": half}
+    registers = ["decoded_valid", "decoded_fp4", "element0_0.accumulate.aligned_half", "decoded_a0", "aligned_last"]
+    decoded, aligned = {"decoded_fp4": not half}, {"element0_0.accumulate.aligned_half": half}
     assert matters_with(SLOTTED, "decoded_a0 [7:0]", registers, True, half) == {"decoded_valid": True} | decoded
     assert matters_with(SLOTTED, "decoded_a0 [7:0]", registers, False, half) == decoded
     assert matters_with(SLOTTED, "element0_0.accumulate.aligned_term0", registers, False, half) == aligned
-    for name in ("decoded_half", "aligned_last", "decoded_valid"):
+    for name in ("decoded_fp4", "aligned_last", "decoded_valid"):
         assert matters_with(SLOTTED, name, registers, False, half) == {}
 
 
