@@ -205,7 +205,10 @@ HALF_RATE = {
 COLLIDING = {*ROWS, *HALF_RATE} - {"overhead-weights"}
 """Reports on MixFP4 for both operands, where products collide in merged lanes."""
 
-EARLIER = COLLIDING - {"overhead", "overhead-asap7", "overhead-generic130", "overhead-sg13g2", "overhead-sky130hd"}
+EARLIER = COLLIDING - {
+    *("overhead", "overhead-asap7", "overhead-generic130", "overhead-sg13g2", "overhead-sky130hd"),
+    "overhead-blackwell-generic130",
+}
 """Reports that were measured when decoders told the lanes of MixFP4 which numbers are 5 or 7 (decision 0008)."""
 
 OTHERS = {"overhead-nvint4", *HALF_RATE} - {*ROWS}
