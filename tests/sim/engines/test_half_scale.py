@@ -102,6 +102,7 @@ def at_half_rate(config, a, b, scales, c=0, types=("e4m3", "e4m3")):
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("groups", [1, 4])
 @slots
 def test_every_sum_of_scales(slot, dot, groups, compiled):

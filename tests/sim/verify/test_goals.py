@@ -108,7 +108,7 @@ def test_documented_goals_of_every_row_of_the_table_of_formats():
         assert total == sum(int(goal.reachable.sum()) for goal in goals(named(name)).values()), name
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [*reversed(_documented_rows())])
 def test_goals_of_a_row_are_met_as_documented(name, oracle):
     """Those of the streams apart, which take a core."""
