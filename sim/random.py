@@ -17,6 +17,7 @@ from sim.counterpart import counterpart
 from sim.steps import ELEMENT_TYPES, Steps, codes_of
 
 __all__ = [
+    "HIGHEST_SCALE",
     "count_at_half_rate",
     "decoded",
     "extreme_scales",
@@ -25,11 +26,15 @@ __all__ = [
     "random_chains",
     "random_steps",
     "scale_type",
+    "scales_of_product",
     "set_what_runs_need",
     "unscaled_values",
     "zeros",
 ]
 
+
+HIGHEST_SCALE = 2 * SCALE.bias
+"""Byte of the highest scale at half the rate; its exponent is that of 1 and as much again."""
 
 _LARGE = 0.05
 """Share of the steps in which all codes of A and of B are large: else a block sum near the largest one is rare."""
@@ -273,6 +278,15 @@ def _with_half_rate(steps: Steps, rng: np.random.Generator) -> Steps:
     return replace(steps, half=half, a_types=types[0], b_types=types[1])
 
 
+def scales_of_product(
+    exponent: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Bytes of two scales at half the rate whose product has an exponent, or is as near to it as there are scales."""
+    total = np.clip(exponent + 2 * SCALE.bias, 0, 2 * HIGHEST_SCALE)
+    first = rng.integers(np.maximum(0, total - HIGHEST_SCALE), np.minimum(HIGHEST_SCALE, total) + 1)
+    return first, total - first
+
+
 def _random_half_scales(
     count: int, rows: tuple[int, int], rng: np.random.Generator
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -280,14 +294,12 @@ def _random_half_scales(
     or any; NaN rarely.
     """
     assert SCALE.nan is not None
-    one, highest = 2 * SCALE.bias, SCALE.nan - 1
-    middle = one + rng.choice([0, 0, -140, 115], count) + rng.integers(-30, 31, count)
-    first = rng.integers(np.maximum(0, middle - highest), np.minimum(highest, middle) + 1)
+    first, second = scales_of_product(rng.choice([0, 0, -140, 115], count) + rng.integers(-30, 31, count), rng)
     apart, any_ = rng.choice([0, 1, 12], count), rng.random(count) < 0.15
     found = []
-    for about, number in zip((first, middle - first), rows, strict=True):
+    for about, number in zip((first, second), rows, strict=True):
         near = about[:, None] + rng.integers(-1, 2, (count, number)) * apart[:, None]
-        drawn = np.where(any_[:, None], rng.integers(0, SCALE.nan, near.shape), np.clip(near, 0, highest))
+        drawn = np.where(any_[:, None], rng.integers(0, SCALE.nan, near.shape), np.clip(near, 0, HIGHEST_SCALE))
         found.append(np.where(rng.random(near.shape) < 0.005, SCALE.nan, drawn).astype(np.uint8))
     return found[0], found[1]
 

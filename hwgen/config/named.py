@@ -39,7 +39,7 @@ from hwgen.formats import (
     Formats,
 )
 
-__all__ = ["MOST_BLOCKS", "NAMED", "SIZE", "find", "like_small", "named", "with_blocks"]
+__all__ = ["BLOCKS", "MOST_BLOCKS", "NAMED", "SIZE", "find", "like_small", "named", "with_blocks"]
 
 SIZE = "small"
 """Size of the cores that the table of formats compares."""
@@ -47,7 +47,8 @@ SIZE = "small"
 MOST_BLOCKS = 8
 """Blocks of a core in a step."""
 
-_BLOCKS = re.compile(rf"(?P<kind>.+)-(?P<blocks>[2-8])x(?P<size>\d+)-{SIZE}")
+BLOCKS = re.compile(rf"(?P<kind>.+)-(?P<blocks>[2-{MOST_BLOCKS}])x(?P<size>\d+)-{SIZE}")
+"""Names that `with_blocks` gives."""
 
 
 _SMALL = ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")
@@ -144,7 +145,7 @@ def find(name: str) -> TensorCoreConfig | None:
     """
     if name in NAMED:
         return NAMED[name]
-    parts = _BLOCKS.fullmatch(name)
+    parts = BLOCKS.fullmatch(name)
     one = None if parts is None else NAMED.get(f"{parts['kind']}-{SIZE}")
     if parts is None or one is None or one.a.size != int(parts["size"]):
         return None

@@ -9,7 +9,7 @@ from hwgen.cells.library import Library
 from hwgen.errors import InputError
 from hwgen.timing.loads import fanout_of_four
 
-__all__ = ["SPARE", "USUAL", "check_met", "clock_period", "default_period", "rounded_up", "usual"]
+__all__ = ["SPARE", "USUAL", "check_met", "clock_period", "default_period", "rounded_up", "usual", "usual_of"]
 
 SPARE = 0.05
 """What the default clock leaves over the mean critical path."""
@@ -21,16 +21,19 @@ USUAL = {"generic7": 1.0, "asap7": 1.0, "generic130": 6.6, "sky130_fd_sc_hd": 6.
 _USUAL_FO4 = 60.0
 
 
+def usual_of(library: str) -> float | None:
+    """The period of `USUAL` for a library of this name, ns; None if it has none."""
+    return next((period for prefix, period in USUAL.items() if library.startswith(prefix)), None)
+
+
 def usual(library: Library) -> float:
     """The clock period in ns at which a core is built where nobody says: `USUAL`.
 
     For other libraries 60 times the delay of their smallest inverter that drives four of its kind, with two digits; a
     pipeline stage of what is built takes 30 to 70 of these.
     """
-    for prefix, period in USUAL.items():
-        if library.name.startswith(prefix):
-            return period
-    return rounded_up(_USUAL_FO4 * fanout_of_four(library))
+    known = usual_of(library.name)
+    return known if known is not None else rounded_up(_USUAL_FO4 * fanout_of_four(library))
 
 
 def rounded_up(value: float) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.cost.model import HALF_RATE_PART, CoreCost, Ratio
 from hwgen.errors import InputError
-from hwgen.measure.clock import USUAL
+from hwgen.measure.clock import usual_of
 from hwgen.report import schema
 from hwgen.report.schema import HALF_RATE, IDLE, OverheadReport
 from hwgen.report.shipped import shipped
@@ -84,8 +84,8 @@ def _at_a_clock(report: OverheadReport) -> bool:
 
 def _at_the_usual_clock(report: OverheadReport) -> bool:
     conditions = report.conditions
-    usual = (period for prefix, period in USUAL.items() if conditions.flow.library.name.startswith(prefix))
-    return any(math.isclose(conditions.clock_ns, period) for period in usual)
+    period = usual_of(conditions.flow.library.name)
+    return period is not None and math.isclose(conditions.clock_ns, period)
 
 
 def _of_new_operands(report: OverheadReport) -> bool:

@@ -8,11 +8,10 @@ file is the core that it holds, which may have formats of a user's own.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable
 
 from hwgen.config import NAMED, TensorCoreConfig, is_path
-from hwgen.config.named import MOST_BLOCKS, SIZE, find, with_blocks
+from hwgen.config.named import BLOCKS, MOST_BLOCKS, SIZE, find, with_blocks
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS
 from hwgen.measure.requests import Row
@@ -73,8 +72,6 @@ _ORDER = (
     *("int4", "int8", "w4a8-int", "ternary", *NOT_BUILT),
 )
 """Rows as the table has them; any others come last."""
-
-_BLOCKS = re.compile(r"(?P<name>.+)-[2-8]x\d+")
 
 
 def _in_order(names: Iterable[str]) -> tuple[str, ...]:
@@ -167,7 +164,7 @@ def _row(name: str) -> Row:
 def _row_of_file(path: str) -> Row:
     config = resolved(path)
     name = row_name(config.name)
-    parts = _BLOCKS.fullmatch(name)
-    if name in every() or (parts is not None and parts["name"] in known()):
+    parts = BLOCKS.fullmatch(f"{name}-{SIZE}")
+    if name in every() or (parts is not None and parts["kind"] in known()):
         raise InputError(f"--rows: {path!r}: name = {config.name!r}: hwgen has a row {name!r}; choose another name")
     return Row(name, config)

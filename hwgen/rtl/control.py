@@ -47,17 +47,21 @@ class Step(NamedTuple):
             m.d.sync += [valid.eq(self.valid), last.eq(self.last), first.eq(self.first)]
         half = None
         if self.half is not None:
-            # Inverted, since after reset it counts as half the rate: see `changes`.
-            fp4 = Signal(name=f"{name}_fp4")
-            with m.If(accept & self.valid):  # as operands do, which it gates
-                m.d.sync += fp4.eq(~self.half)
-            half = ~fp4
+            half = rate_behind(m, accept & self.valid, self.half, name)  # as operands do, which it gates
         return Step(valid, last, first, self.sides, self._replace(before=None), half)
 
     def coming(self, accept: Value) -> tuple[Value, Value]:
         """``valid`` and ``first`` of the next cycle; only behind a register."""
         assert self.before is not None
         return Mux(accept, self.before.valid, self.valid), Mux(accept, self.before.first, self.first)
+
+
+def rate_behind(m: Module, load: Value, half: Value, name: str) -> Value:
+    """Whether a step is at half the rate, behind a register; inverted in it, since `changes` wants that after reset."""
+    fp4 = Signal(name=f"{name}_fp4")
+    with m.If(load):
+        m.d.sync += fp4.eq(~half)
+    return ~fp4
 
 
 def changes(before: Value, held: Value) -> Value:
@@ -286,10 +290,8 @@ class Ring:
             m.d.sync += enter.eq(entering)
             self.enables = {"entering": entering, "taking": entering & first}
         if step.half is not None and "compared" in self.config.pipeline:
-            fp4 = Signal(name="compared_fp4")
-            with m.If(rotate):
-                m.d.sync += fp4.eq(~step.half)
-            self.enables["enable_products"] = rotate & changes(step.half, ~fp4)
+            held = rate_behind(m, rotate, step.half, "compared")
+            self.enables["enable_products"] = rotate & changes(step.half, held)
         self.rotate, self.leaving = rotate, leaving
 
 

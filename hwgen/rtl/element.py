@@ -27,7 +27,7 @@ from hwgen.rtl.accumulate.terms import (
 )
 from hwgen.rtl.decode.operand import late_layout, operand_layout
 from hwgen.rtl.dot import DotProduct, beside
-from hwgen.rtl.hierarchy import Block, add_child
+from hwgen.rtl.hierarchy import Block, add_child, held_apart
 from hwgen.rtl.lanes import lanes
 from hwgen.rtl.significand_products import SignificandProducts
 
@@ -341,16 +341,11 @@ class Element(Block):
         config = self.config
         if "terms" not in config.pipeline:
             return computed
+        if config.slotted:
+            return held_apart(m, computed, "terms", self.enable_terms, ("products",), self.enable_terms_products)
         terms = Signal(terms_layout(config), reset_less=True)
         with m.If(self.enable_terms):
-            if config.slotted:
-                others = [name for name, _ in terms.shape() if name != "products"]
-                m.d.sync += [getattr(terms, name).eq(getattr(computed, name)) for name in others]
-            else:
-                m.d.sync += terms.eq(computed)
-        if config.slotted:
-            with m.If(self.enable_terms_products):
-                m.d.sync += terms.products.eq(computed.products)
+            m.d.sync += terms.eq(computed)
         return terms
 
     def _entrance(self, m: Module) -> tuple[Value, Value]:

@@ -7,7 +7,7 @@ the parent instances of it; without one (in simulation) the parent holds the chi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +17,7 @@ from amaranth.lib.wiring import In
 
 from hwgen.config import TensorCoreConfig
 
-__all__ = ["Block", "ModuleSet", "Part", "add_child"]
+__all__ = ["Block", "ModuleSet", "Part", "add_child", "held_apart"]
 
 Interface = Any  # the members of a block, as attributes
 
@@ -61,6 +61,19 @@ class Part(wiring.Component):
                 held[name] = Signal(len(value), name=f"{register}_{name}", reset_less=True)
                 m.d.sync += held[name].eq(value)
         return held
+
+
+def held_apart(m: Module, value: Any, name: str, load: Value, of_half: Collection[str], load_of_half: Value) -> Any:
+    """A record behind a register; fields ``of_half``, of steps at half the rate alone, have an enable of their own."""
+    held = Signal.like(value, name=name, reset_less=True)
+    fields = [field for field, _ in value.shape()]
+    for enable, loaded in (
+        (load, [field for field in fields if field not in of_half]),
+        (load_of_half, [field for field in fields if field in of_half]),
+    ):
+        with m.If(enable):
+            m.d.sync += [getattr(held, field).eq(getattr(value, field)) for field in loaded]
+    return held
 
 
 class Block(Part):

@@ -20,7 +20,7 @@ from hwgen.rtl.decode.operand import (
     operand_layout,
 )
 from hwgen.rtl.element import Element
-from hwgen.rtl.hierarchy import Block, add_child
+from hwgen.rtl.hierarchy import Block, add_child, held_apart
 
 __all__ = ["TensorCore", "addend_layout", "result_layout", "step_layout"]
 
@@ -241,15 +241,8 @@ class TensorCore(Block):
         """A decoded row behind the register ``decoded``."""
         if not self.config.slotted:
             return _held(m, pipeline.loads["decoded"], row, name)
-        behind = Signal.like(row, name=name, reset_less=True)
-        of_half = [field for field in ("slots", "significands", "half_scale") if field in dict(row.shape())]
-        for enable, fields in (
-            (pipeline.loads["decoded"], [field for field, _ in row.shape() if field not in of_half]),
-            (pipeline.products["decoded"], of_half),
-        ):
-            with m.If(enable):
-                m.d.sync += [getattr(behind, field).eq(getattr(row, field)) for field in fields]
-        return behind
+        of_half = ("slots", "significands", "half_scale")
+        return held_apart(m, row, name, pipeline.loads["decoded"], of_half, pipeline.products["decoded"])
 
     def _scales_behind(
         self, m: Module, pipeline: control.Pipeline, register: str, operand: Any, side: str, name: str

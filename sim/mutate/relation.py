@@ -198,17 +198,14 @@ def in_range(config: Built, module: str) -> list[str]:
     start, width = fields["exponent"].offset, fields["exponent"].width
     exponent = f"terms[{start + width - 1}:{start}]"
     active = f"terms[{fields['active'].offset}]" if "active" in fields else "1"
+    absent = [f"({active} || {part(group, 'magnitude')} == 0)" for group in range(config.sums)]
     if config.slotted:
         # Of a term, or of a product that is infinite: both count from the lowest exponent of a product. Between steps
         # a register may hold what says FP4 beside exponents of products, so no more is taken for granted.
         highest = HIGHEST_PRODUCT + 2 - emax_layout(config)[1]
-        return [
-            *conditions,
-            f"{exponent} <= {highest}",
-            *(f"({active} || {part(group, 'magnitude')} == 0)" for group in range(config.sums)),
-        ]
+        return [*conditions, f"{exponent} <= {highest}", *absent]
     conditions.append(f"{exponent} <= {highest if config.groups == 1 else f'({active} ? {highest} : 0)'}")
-    conditions += [f"({active} || {part(group, 'magnitude')} == 0)" for group in range(config.sums)]
+    conditions += absent
     if config.groups > 1:
         distances = [part(group, "distance") for group in range(config.sums)]
         conditions += [f"{distance} <= {exponent}" for distance in distances]

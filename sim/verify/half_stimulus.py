@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hwgen.formats import BlockFormat
 from hwgen.formats.unscaled import CONTAINER, HIGHEST_PRODUCT, LOWEST_PRODUCT, SCALE, TYPE_BITS, TYPES
-from sim.random import scale_type, unscaled_values
+from sim.random import HIGHEST_SCALE, scale_type, scales_of_product, unscaled_values
 from sim.steps import ELEMENT_TYPES, Steps, codes_of, elements
 from sim.verify.addends import SPECIAL, nearly_opposite
 from sim.verify.half_goals import BEYOND, LEAST_RAISED, NANS
@@ -85,17 +85,11 @@ def _any_scales(form: BlockFormat, shape: tuple[int, ...], rng: np.random.Genera
     return own | above << kind.type(scale.width)
 
 
-_MOST_SCALE = 2 * SCALE.bias
-"""The highest scale; its exponent is that of 1 and as much again. Two of them have twice as much."""
-
-
 def _set_scales(steps: Steps, at: _Index, exponent: _Index, rng: np.random.Generator, apart: int = 0) -> None:
     """Scales of rows whose products have an exponent, (steps,); those of a step are equal, or ``apart`` at most."""
-    total = np.clip(exponent + 2 * SCALE.bias, 0, 2 * _MOST_SCALE)
-    first = rng.integers(np.maximum(0, total - _MOST_SCALE), np.minimum(_MOST_SCALE, total) + 1)
-    for scales, own in ((steps.a_scales, first), (steps.b_scales, total - first)):
+    for scales, own in zip((steps.a_scales, steps.b_scales), scales_of_product(exponent, rng), strict=True):
         shape = (len(at), scales.shape[1])
-        scales[at, :, 0] = np.clip(own[:, None] + rng.integers(-apart, apart + 1, shape), 0, _MOST_SCALE)
+        scales[at, :, 0] = np.clip(own[:, None] + rng.integers(-apart, apart + 1, shape), 0, HIGHEST_SCALE)
 
 
 def _sides(steps: Steps) -> tuple[tuple[_Bytes, _Bytes], tuple[_Bytes, _Bytes]]:
