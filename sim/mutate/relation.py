@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from hwgen.config import ELEMENT_REGISTERS, LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.config.quantiser import QUANTISER_REGISTERS, QuantiserConfig
-from hwgen.formats.unscaled import HIGHEST_PRODUCT
+from hwgen.formats.unscaled import HIGHEST_PRODUCT, SCALE
 from hwgen.rtl.accumulate.aligned_sum import Windows
 from hwgen.rtl.accumulate.products import ProductWindows
 from hwgen.rtl.accumulate.terms import emax_layout, terms_layout
@@ -203,6 +203,8 @@ def in_range(config: Built, module: str) -> list[str]:
         # Of a term, or of a product that is infinite: both count from the lowest exponent of a product. Between steps
         # a register may hold what says FP4 beside exponents of products, so no more is taken for granted.
         highest = HIGHEST_PRODUCT + 2 - emax_layout(config)[1]
+        if config.half_scaled:  # the byte of NaN is the highest
+            highest += 2 * ((1 << SCALE.width) - 1 - SCALE.bias)
         return [*conditions, f"{exponent} <= {highest}", *absent]
     conditions.append(f"{exponent} <= {highest if config.groups == 1 else f'({active} ? {highest} : 0)'}")
     conditions += absent

@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.formats.unscaled import HIGHEST_PRODUCT, SCALE
+from hwgen.rtl.accumulate.terms import emax_layout
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design
@@ -17,7 +19,7 @@ from sim.mutate.design import planted
 from sim.mutate.engine import MutantEngine
 from sim.mutate.equivalence import equivalent, proven
 from sim.mutate.operators import OPERATORS, mutants
-from sim.mutate.relation import implied, matters_with
+from sim.mutate.relation import implied, in_range, matters_with
 from sim.mutate.report import Outcome, as_dict, tables
 from sim.mutate.rtlil import cells, lowered
 from sim.mutate.run import sample
@@ -216,6 +218,15 @@ def test_what_stands_still_at_half_rate_may_move():
     (cut,) = [m for m in gate if m.detail == "B cut to 3 bits"]
     assert proven(config, texts, moving, "core")
     assert not proven(config, texts, cut, "core")
+
+
+@pytest.mark.parametrize(("name", "raised"), [("nvfp4-multi-small", 0), ("nvfp4-mx-multi-small", 2 * SCALE.bias)])
+def test_no_exponent_of_a_product_is_ruled_out(name, raised):
+    """Those of the largest product, under the largest scales of its rows where these have any."""
+    (bound,) = [each for each in in_range(NAMED[name], "accumulate") if re.fullmatch(r"terms\[\d+:\d+\] <= \d+", each)][
+        1:
+    ]
+    assert int(bound.rpartition(" ")[2]) >= HIGHEST_PRODUCT + raised - emax_layout(NAMED[name])[1]
 
 
 def test_operands_are_exchanged_where_that_is_a_fault():
