@@ -81,6 +81,9 @@ def command(
 
     A measurement that was killed goes on where it was. Writes NAME.md, .csv, .json and .png to the reports directory,
     and NAME-placement.png: the placed cores.
+
+    Of cells without flip-flops no core can be built. Then lane arrays alone are compared: dot products of 16 lanes,
+    with decoders of their own.
     """
     from hwgen.mapping import yosys
     from hwgen.measure.recorded import selected_by
@@ -111,9 +114,13 @@ def command(
     def document(flow: Flow) -> Report:
         if found is not None:
             click.echo(f"hwgen: lanes and recipes as {found[0].name} has them; --search looks for them anew", err=True)
+        if not flow.library.flip_flops():
+            _check_cores(directory, flow)
+            click.echo(f"hwgen: {flow.library.name} has no flip-flop: lane arrays alone are measured", err=True)
         return _measured(request, flow, recipes)
 
     def files(report: OverheadReport, flow: Flow) -> dict[str | Path, bytes]:
+        _check_cores(directory, flow)
         return {} if directory is None else _exported(request, report, flow, directory)
 
     reported(request, document, measured, files)
@@ -135,6 +142,12 @@ def _measured(request: OverheadRequest, flow: Flow, recipes: list[Recipe] | None
     from hwgen.measure.at_clock import measure_at_clock
 
     return measure_at_clock(request, flow, recipes).report()
+
+
+def _check_cores(directory: Path | None, flow: Flow) -> None:
+    """Refuse to write netlists of cores, where there are none."""
+    if directory is not None and not flow.library.flip_flops():
+        raise InputError(f"--export: {flow.library.name} has no flip-flop, so no core to write; leave it out")
 
 
 def _check_unplaced(given: Mapping[str, object]) -> None:

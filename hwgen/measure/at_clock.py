@@ -22,7 +22,7 @@ from hwgen.measure.figures import Figure
 from hwgen.measure.flow import Flow
 from hwgen.measure.kept import KeptFlow
 from hwgen.measure.overhead import Overhead, conditions_of, figures_of
-from hwgen.measure.reach import select_for_cores
+from hwgen.measure.reach import select_for_cores, select_lane_arrays
 from hwgen.measure.requests import OverheadRequest, Physical
 from hwgen.measure.runs import BUILT, Run, measured
 from hwgen.measure.selection import Aim, Chosen, Selected
@@ -40,7 +40,13 @@ LATE = 0.05
 """Share of a clock that was asked for by which a core may miss it: the report then says by how much."""
 
 
-def met_clock(records: Mapping[str, Sequence[Closure]], clock_ns: float, library: str, required: bool = False) -> float:
+def met_clock(
+    records: Mapping[str, Sequence[Closure]],
+    clock_ns: float,
+    library: str,
+    required: bool = False,
+    scope: str = "core",
+) -> float:
     """The clock period that every core meets, ns: the one they were built for, or the next one that all would meet.
 
     Parameters
@@ -53,6 +59,8 @@ def met_clock(records: Mapping[str, Sequence[Closure]], clock_ns: float, library
         Name of the cells.
     required
         Whether the period was asked for: then it may be missed by `LATE` of it.
+    scope
+        What was closed, for the message.
 
     Raises
     ------
@@ -67,7 +75,7 @@ def met_clock(records: Mapping[str, Sequence[Closure]], clock_ns: float, library
     best = rounded_up(record.delay_ns)
     if required and record.delay_ns > (1 + LATE) * clock_ns:
         raise InputError(
-            f"clock of {clock_ns:g} ns: the core of {name} takes {record.delay_ns:.4g} ns in its slowest run with"
+            f"clock of {clock_ns:g} ns: the {scope} of {name} takes {record.delay_ns:.4g} ns in its slowest run with"
             f" {library}, held by {area.block_of(record.block)}; at least {best:g} ns would be met"
         )
     return best
@@ -79,6 +87,8 @@ def closings(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, di
     for purpose in PURPOSES:
         designs = selected.designs(name, purpose)
         for scope, kind in BUILT.items():
+            if kind not in designs:
+                continue
             records = [run.records[purpose, scope] for run in runs]
             slowest = max(records, key=lambda record: record.delay_ns)
             found.setdefault(purpose, {})[scope] = schema.Closing(
@@ -118,8 +128,10 @@ def next_runs(done: int, most: int) -> range:
     return range(done, min(most, done + (STEP if done else FEWEST)))
 
 
-def narrow(figures: Iterable[Figure | schema.FormatFigure], within: float, of_larger: bool = False) -> bool:
-    """Whether the intervals of area and power of the core are known well enough.
+def narrow(
+    figures: Iterable[Figure | schema.FormatFigure], within: float, of_larger: bool = False, scope: str = "core"
+) -> bool:
+    """Whether the intervals of area and power of a scope are known well enough.
 
     Parameters
     ----------
@@ -129,8 +141,10 @@ def narrow(figures: Iterable[Figure | schema.FormatFigure], within: float, of_la
         Half-width to reach, a fraction.
     of_larger
         Whether that is a share of the larger of the two that are compared, see `hwgen.report.precision.asked`.
+    scope
+        Which.
     """
-    wanted = {("core", "area"), ("core", "total power")}
+    wanted = {(scope, "area"), (scope, "total power")}
     overheads = [figure.overhead for figure in figures if (figure.scope, figure.metric) in wanted]
     return all(half_width(each) <= (asked(each, within) if of_larger else within) for each in overheads)
 
@@ -143,6 +157,8 @@ def measure_at_clock(
     vectors: int = VECTORS,
 ) -> Overhead:
     """Build both configurations for a clock, simulate their netlists, and compare.
+
+    Of cells without flip-flops there are no cores: their lane arrays alone are compared.
 
     Every run of each is built twice: for least area, from which areas come, and for least energy, from which power
     comes. Runs are added until the intervals are narrow enough.
@@ -171,7 +187,7 @@ def measure_at_clock(
     physical = request.physical or Physical()
     check_pair(baseline, candidate)
     flow, library = KeptFlow.of(flow), flow.library
-    library.check_for_synthesis(sequential=True)
+    library.check_for_synthesis(sequential=False)
     configs = {config.name: config for config in (baseline, candidate)}
     for config in configs.values():
         check_hold(config, stimulus.hold)
@@ -179,9 +195,12 @@ def measure_at_clock(
     clock_ns = stated_ns = request.clock_ns or usual(library)
     required = request.clock_ns is not None
     aim = Aim(clock_ns, physical, stimulus)
-    selected = request.selected or select_for_cores(
-        configs, among, aim, flow, request.lanes, request.slots, required=required
-    )
+    if not library.flip_flops():
+        selected = select_lane_arrays(configs, among, aim, flow)
+    else:
+        selected = request.selected or select_for_cores(
+            configs, among, aim, flow, request.lanes, request.slots, required=required
+        )
 
     found: dict[str, list[Run]] = {name: [] for name in configs}
     figures: list[Figure] = []
@@ -190,14 +209,15 @@ def measure_at_clock(
         batch = next_runs(done, request.runs)
         for name, runs in measured(batch, configs, baseline, selected, aim, among, vectors, flow, found).items():
             found[name].extend(runs)
+        scope = found[baseline.name][0].whole
         records = {
-            name: [run.records[purpose, "core"] for run in runs for purpose in PURPOSES] for name, runs in found.items()
+            name: [run.records[purpose, scope] for run in runs for purpose in PURPOSES] for name, runs in found.items()
         }
-        stated_ns = met_clock(records, clock_ns, library.name, required)
+        stated_ns = met_clock(records, clock_ns, library.name, required, scope)
         examined = {name: [run.examined for run in runs] for name, runs in found.items()}
         figures = figures_of(configs, examined, stated_ns)
         whole = (figure for figure in figures if figure.block == schema.TOTAL)
-        if batch.stop == request.runs or narrow(whole, request.half_width):
+        if batch.stop == request.runs or narrow(whole, request.half_width, scope=scope):
             break
     chosen: dict[Owner, Chosen] = {
         (name, kind): selected.of(design, "area")

@@ -179,7 +179,7 @@ def synthesised(
     InputError
         The clock is too fast for one of the designs, or the library lacks cells that synthesis needs.
     """
-    flow.library.check_for_synthesis(sequential=True)
+    flow.library.check_for_synthesis(sequential=any(design.kind is TensorCore for design in designs.values()))
     among = list(recipes or usable(flow.library))
     if clock_ns is None:
         among = [how for how in among if not how.fast] or among

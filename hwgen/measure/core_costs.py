@@ -133,7 +133,9 @@ def _candidates(
             report = schema.load(path)
         except InputError:
             continue  # another file, or one of another version: not what is looked for
-        if not isinstance(report, OverheadReport) or (beside is not None and not beside.hold_for(report)):
+        if not isinstance(report, OverheadReport) or report.whole != "core":
+            continue
+        if beside is not None and not beside.hold_for(report):
             continue
         if all(design in report.designs for design in _designs(configs)):
             found.append((path, report))
@@ -211,6 +213,8 @@ def read(path: Path, configs: Sequence[TensorCoreConfig]) -> MeasuredCores:
     report = schema.load(path)
     if not isinstance(report, OverheadReport):
         raise InputError(f"report {str(path)!r}: kind {report.kind!r}; must be one of 'hwgen compare'")
+    if report.whole != "core":
+        raise InputError(f"report {str(path)!r}: has lane arrays alone; a core takes cells with flip-flops")
     try:
         return _measured(path, report, configs)
     except (ArithmeticError, KeyError) as error:

@@ -34,6 +34,8 @@ from hwgen.timing.paths import PathStep, by_block
 
 __all__ = ["Examined", "Netlists", "as_built", "as_mapped", "examine"]
 
+_CHECKS = {"core": check_core, "lane array": check_lanes}
+
 
 @dataclass(frozen=True)
 class Examined:
@@ -101,23 +103,22 @@ def as_mapped(
 ) -> Netlists:
     """Netlists as they were mapped, with buffer trees; wires by fanout."""
     whole = {kind: area.buffered(modules[kind], design.source, library) for kind, design in designs.items()}
-    netlists = {scope: link(whole[kind], TOPS[scope], library) for scope, kind in KINDS.items()}
+    netlists = {scope: link(whole[kind], TOPS[scope], library) for scope, kind in KINDS.items() if kind in whole}
     return Netlists(netlists, {scope: timing.analyse(netlist) for scope, netlist in netlists.items()}, whole)
 
 
 def as_built(built: Mapping[type[Block], Closed], library: Library) -> Netlists:
     """Netlists that were closed."""
-    core, lanes = built[TensorCore], built[LaneArray]
     modules = {kind: found.modules for kind, found in built.items()}
+    whole = {scope: built[kind] for scope, kind in KINDS.items() if kind in built and scope != "element"}
+    netlists = {scope: found.netlist for scope, found in whole.items()}
+    if TensorCore in modules:
+        netlists["element"] = link(modules[TensorCore], TOPS["element"], library)
     return Netlists(
-        {
-            "lane array": lanes.netlist,
-            "element": link(core.modules, TOPS["element"], library),
-            "core": core.netlist,
-        },
-        {"lane array": lanes.timing, "core": core.timing},
+        {scope: netlists[scope] for scope in KINDS if scope in netlists},
+        {scope: found.timing for scope, found in whole.items()},
         modules,
-        {scope: found.layout for scope, found in (("lane array", lanes), ("core", core)) if found.layout is not None},
+        {scope: found.layout for scope, found in whole.items() if found.layout is not None},
     )
 
 
@@ -136,7 +137,7 @@ def examine(
     Parameters
     ----------
     designs
-        The tensor core and the lane array of one configuration.
+        The tensor core and the lane array of one configuration; without flip-flops the lane array alone.
     small
         The netlists whose area and delay count.
     frugal
@@ -157,25 +158,22 @@ def examine(
     ToolError
         A netlist does not compute what the golden model says.
     """
-    config = designs[TensorCore].config
-    core, lanes = frugal.netlists["core"], frugal.netlists["lane array"]
+    config = designs[LaneArray].config
     energy = dict(known or {})
-    gates, lane_gates = Gates(core, frugal.timings["core"]), Gates(lanes, frugal.timings["lane array"])
+    gates = {
+        scope: Gates(frugal.netlists[scope], frugal.timings[scope]) for scope in _CHECKS if scope in frugal.netlists
+    }
     for formats in operands:
-        if (formats, "core", "timed") not in energy:
-            found = core_energy(gates, config, formats, stimulus, formats != config.formats)
-            found |= lane_energy(lane_gates, config, formats, stimulus)
+        if (formats, "lane array", "timed") not in energy:
+            found = lane_energy(gates["lane array"], config, formats, stimulus)
+            if "core" in gates:
+                found |= core_energy(gates["core"], config, formats, stimulus, formats != config.formats)
             energy |= {(formats, *key): value for key, value in found.items()}
-    energy |= _otherwise(gates, config, stimulus)
-    paths = {"core": small.timings["core"].path, "element": _element_path(small)}
-    checked = schema.Checked(
-        results=check_core(small.netlists["core"], config, vectors),
-        lane_sums=check_lanes(small.netlists["lane array"], config, vectors),
-    )
-    if core is not small.netlists["core"]:
-        check_core(core, config, vectors)
-    if lanes is not small.netlists["lane array"]:
-        check_lanes(lanes, config, vectors)
+    paths, contents = {}, {}
+    if "core" in gates:
+        energy |= _otherwise(gates["core"], config, stimulus)
+        paths = {"core": small.timings["core"].path, "element": _element_path(small)}
+        contents = area.cells_by_block(small.modules[TensorCore], designs[TensorCore].source, TOPS["core"], library)
     return Examined(
         areas={
             scope: {
@@ -185,6 +183,7 @@ def examine(
                 ).items()
             }
             for scope, kind in KINDS.items()
+            if kind in designs
         },
         delays={scope: found.delay for scope, found in small.timings.items()}
         | {scope: path[-1].arrival for scope, path in paths.items() if path},
@@ -192,15 +191,26 @@ def examine(
         sequential={scope: area.sequential_area(netlist) for scope, netlist in small.netlists.items()},
         clock_gates={scope: area.clock_gate_area(netlist) for scope, netlist in small.netlists.items()},
         paths={scope: _shares(path) for scope, path in paths.items()},
-        checked=checked,
+        checked=_checked(small, frugal, config, vectors),
         energy=energy,
         lengths={
             scope: area.by_block(layout.by_block(layout.length * layout.technology.detour))
             for scope, layout in small.layouts.items()
         },
         placement=pictured(small.layouts["core"]) if "core" in small.layouts else None,
-        contents=area.cells_by_block(small.modules[TensorCore], designs[TensorCore].source, TOPS["core"], library),
+        contents=contents,
     )
+
+
+def _checked(small: Netlists, frugal: Netlists, config: TensorCoreConfig, vectors: int) -> schema.Checked:
+    """Compare all netlists with the golden model; returns how many results of the small ones were compared."""
+    found = {}
+    for scope, check in _CHECKS.items():
+        if scope in small.netlists:
+            found[scope] = check(small.netlists[scope], config, vectors)
+            if frugal.netlists[scope] is not small.netlists[scope]:
+                check(frugal.netlists[scope], config, vectors)
+    return schema.Checked(results=found.get("core", 0), lane_sums=found["lane array"])
 
 
 def _otherwise(

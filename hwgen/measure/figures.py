@@ -223,12 +223,12 @@ def compare(
     baseline, candidate
         Names of the designs.
     measured
-        By (design, scope); both designs at every scope of `SCOPES`.
+        By (design, scope); both designs at the same ones of `SCOPES`.
     clock_ns
         Clock period at which power is stated.
     """
     figures = []
-    for scope in SCOPES:
+    for scope in (scope for scope in SCOPES if (baseline, scope) in measured):
         both = {name: measured[name, scope] for name in (baseline, candidate)}
 
         def figure(

@@ -22,10 +22,16 @@ from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design, verilog
 
-__all__ = ["DESIGNS", "Design", "Flow"]
+__all__ = ["DESIGNS", "Design", "Flow", "buildable"]
 
 DESIGNS: tuple[type[Block], ...] = (TensorCore, LaneArray)
 """The blocks of a configuration that are measured."""
+
+
+def buildable(library: Library) -> tuple[type[Block], ...]:
+    """Those of `DESIGNS` that a library has the cells for: without flip-flops the lane array alone."""
+    return DESIGNS if library.flip_flops() else (LaneArray,)
+
 
 # Mapped modules are a hundred thousand objects, and none in a circle. To look for circles after every 700 new ones took
 # 7 % of a build.

@@ -20,7 +20,7 @@ from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import single_block
 from hwgen.measure.examined import Examined, as_mapped, examine
 from hwgen.measure.figures import Figure, Measured, compare
-from hwgen.measure.flow import DESIGNS, Design, Flow
+from hwgen.measure.flow import DESIGNS, Design, Flow, buildable
 from hwgen.measure.requests import OverheadRequest
 from hwgen.measure.stimulus import Stimulus, half_rate, operands_of
 from hwgen.power.consumption import Consumption
@@ -89,10 +89,12 @@ def figures_of(
     """What the runs of two configurations, the baseline first, say at a clock period in ns."""
     baseline, candidate = configs.values()
     rates = {"lane array": baseline.bounds.lanes, "element": baseline.depth, "core": baseline.macs_per_step}
+    scopes = examined[baseline.name][0].areas
     measured = {
         (name, scope): of_scope(config, baseline.formats, examined[name], scope, rate)
         for name, config in configs.items()
         for scope, rate in rates.items()
+        if scope in scopes
     }
     return compare(baseline.name, candidate.name, measured, clock_ns)
 
@@ -130,10 +132,15 @@ def _clock(given: float | None, examined: Mapping[str, Sequence[Examined]], libr
     """Clock period in ns that every netlist meets."""
     slowest = {(name, scope): delay for name, runs in examined.items() for scope, delay in _slowest(runs).items()}
     if given is None:
-        means = [float(np.mean([run.delays["core"] for run in runs])) for runs in examined.values()]
+        means = [float(np.mean([run.delays[_whole(run)] for run in runs])) for runs in examined.values()]
         return default_period(max(means), max(slowest.values()))
     check_met(given, slowest, library.name)
     return given
+
+
+def _whole(run: Examined) -> str:
+    """The largest scope that was built: the core, or without flip-flops the lane array."""
+    return list(run.areas)[-1]
 
 
 def _slowest(runs: Sequence[Examined]) -> dict[str, float]:
@@ -143,7 +150,7 @@ def _slowest(runs: Sequence[Examined]) -> dict[str, float]:
 
 def _path(runs: Sequence[Examined], scope: str) -> dict[str, float]:
     """Share of each block in the critical path of element or core, mean over the runs."""
-    paths = [run.paths[scope] for run in runs]
+    paths = [run.paths.get(scope, {}) for run in runs]
     blocks = dict.fromkeys(block for block in area.BLOCKS.values() if any(block in path for path in paths))
     return {block: float(np.mean([path.get(block, 0.0) for path in paths])) for block in blocks}
 
@@ -182,6 +189,7 @@ def conditions_of(
     baseline = next(iter(configs.values()))
     runs = len(examined[baseline.name])
     fed = stimulus.fitted(baseline.macs_per_step)
+    cores = _whole(examined[baseline.name][0]) == "core"
     return schema.OverheadConditions(
         flow=flow_conditions(flow.library, recipes),
         runs=runs,
@@ -191,7 +199,7 @@ def conditions_of(
         closing=None,
         slowest_ns={name: _slowest(examined[name]) for name in configs},
         chosen_recipes={
-            name: {module: how.name for kind in DESIGNS for module, how in chosen[name, kind].items()}
+            name: {module: how.name for kind in DESIGNS for module, how in chosen.get((name, kind), {}).items()}
             for name in configs
         },
         critical_path={name: _path(examined[name], "core") for name in configs},
@@ -207,7 +215,7 @@ def conditions_of(
         },
         cycles={
             "lane array": stimulus.fitted(baseline.bounds.lanes).cycles(single_block(baseline)),
-            "core": fed.cycles(baseline),
+            **({"core": fed.cycles(baseline)} if cores else {}),
         },
         checked={
             name: schema.Checked(
@@ -217,7 +225,7 @@ def conditions_of(
             for name in configs
         },
         cells={name: _contents(examined[name], flow.library) for name in configs},
-        half_rate=half_rate(baseline, stimulus) if all(each.slotted for each in configs.values()) else None,
+        half_rate=half_rate(baseline, stimulus) if cores and all(each.slotted for each in configs.values()) else None,
     )
 
 
@@ -267,13 +275,13 @@ def measure(
     for config in configs.values():
         check_hold(config, stimulus.hold)
     designs: dict[Owner, Design] = {
-        (name, kind): Design(config, kind) for name, config in configs.items() for kind in DESIGNS
+        (name, kind): Design(config, kind) for name, config in configs.items() for kind in buildable(library)
     }
 
     choice = synthesised(designs, recipes, clock_ns, runs, flow)
     tasks = []
     for name, config in configs.items():
-        own = {kind: designs[name, kind] for kind in DESIGNS}
+        own = {kind: designs[name, kind] for kind in buildable(library)}
         operands = formats_fed(config, baseline)
         for run in range(runs):
             modules = {

@@ -40,6 +40,7 @@ from hwgen.closure.close import ROUNDS
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
+from hwgen.measure.built import PURPOSES
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.selection import (
     APART,
@@ -58,7 +59,7 @@ from hwgen.measure.selection import (
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["WITHIN", "select_for_cores"]
+__all__ = ["WITHIN", "select_for_cores", "select_lane_arrays"]
 
 WITHIN = 0.1
 """Share of the clock period: what a core misses it by beyond that is out of reach of other recipes."""
@@ -114,6 +115,31 @@ def select_for_cores(
     return replace(whole.selected, lane_arrays=arrays, builds=builds + whole.builds + more)
 
 
+def select_lane_arrays(
+    configs: Mapping[str, TensorCoreConfig], recipes: Sequence[Recipe], aim: Aim, flow: Flow
+) -> Selected:
+    """Recipes of lane arrays alone, for cells without flip-flops, of which no core can be built.
+
+    Each takes that by which it meets the clock with the least area or energy; one draw decides.
+
+    Parameters
+    ----------
+    configs, recipes, aim, flow
+        As for `hwgen.measure.selection.select`.
+    """
+    among = distinct(recipes)
+    arrays = {(name, purpose): (config, among[0]) for name, config in configs.items() for purpose in PURPOSES}
+    if len(among) == 1:
+        return Selected({}, {}, arrays, 0)
+    tried = [(config, how) for config in configs.values() for how in among]
+    for purpose in PURPOSES:
+        scores = _arrays_built(tried, purpose, aim, flow)
+        for name, config in configs.items():
+            best = min(among, key=lambda how: (scores[config, how.name].late_ns, scores[config, how.name].cost))
+            arrays[name, purpose] = config, best
+    return Selected({}, {}, arrays, len(tried) * len(PURPOSES))
+
+
 def _searched_again(
     whole: _Whole, configs: Mapping[str, TensorCoreConfig], recipes: Sequence[Recipe], lanes: Sequence[str]
 ) -> int:
@@ -150,27 +176,30 @@ def _lane_arrays(
     selected: Selected, recipes: Sequence[Recipe], aim: Aim, flow: Flow
 ) -> tuple[dict[_Key, tuple[TensorCoreConfig, Recipe]], int]:
     """Lane arrays with a recipe by which they meet the clock, if there is one, and how many were built."""
-    scores: dict[tuple[TensorCoreConfig, str], Score] = {}
-
-    def build(wanted: Iterable[tuple[TensorCoreConfig, Recipe]]) -> None:
-        new = {(config, how.name): (Design(config, LaneArray), how) for config, how in wanted}
-        jobs = [job for design, how in new.values() for job in design.plan([how], _DRAWS[:1])]
-        bodies = flow.synthesise(jobs, "mapping, lane arrays")
-        tasks = [
-            (design, design.chosen(bodies, {LaneArray.module_name: how}, _DRAWS[0]), "area", aim, flow.library)
-            for design, how in new.values()
-        ]
-        scores.update(zip(new, flow.each(scored, tasks, "lane arrays"), strict=True))
-
-    build(selected.lane_arrays.values())
+    scores = _arrays_built(selected.lane_arrays.values(), "area", aim, flow)
     late = {config for config, how in selected.lane_arrays.values() if scores[config, how.name].late_ns}
-    build((config, how) for config in late for how in distinct(recipes) if (config, how.name) not in scores)
+    others = [(config, how) for config in late for how in distinct(recipes) if (config, how.name) not in scores]
+    scores |= _arrays_built(others, "area", aim, flow)
 
     def best(config: TensorCoreConfig, how: Recipe) -> Recipe:
         among = [other for other in recipes if config in late and (config, other.name) in scores]
         return first_best([how, *among], lambda other: scores[config, other.name])
 
     return {key: (config, best(config, how)) for key, (config, how) in selected.lane_arrays.items()}, len(scores)
+
+
+def _arrays_built(
+    wanted: Iterable[tuple[TensorCoreConfig, Recipe]], purpose: str, aim: Aim, flow: Flow
+) -> dict[tuple[TensorCoreConfig, str], Score]:
+    """Lane arrays by some recipes: how they do, by configuration and name of the recipe."""
+    new = {(config, how.name): (Design(config, LaneArray), how) for config, how in wanted}
+    jobs = [job for design, how in new.values() for job in design.plan([how], _DRAWS[:1])]
+    bodies = flow.synthesise(jobs, "mapping, lane arrays")
+    tasks = [
+        (design, design.chosen(bodies, {LaneArray.module_name: how}, _DRAWS[0]), purpose, aim, flow.library)
+        for design, how in new.values()
+    ]
+    return dict(zip(new, flow.each(scored, tasks, "lane arrays"), strict=True))
 
 
 def _with(selected: Selected, other: Mapping[_Key, _Taken]) -> Selected:

@@ -75,7 +75,7 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     operands may be another.
     """
     conditions, pair = report.conditions, (request.baseline, request.candidate)
-    if request.recipe is not None or request.physical is None or conditions.closing is None:
+    if request.recipe is not None or request.physical is None or conditions.closing is None or report.whole != "core":
         return None
     asked = (
         [config.as_dict() for config in pair],

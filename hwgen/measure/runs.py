@@ -19,7 +19,7 @@ from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
 from hwgen.measure.built import PURPOSES, build_both, by_module, per_cycle
 from hwgen.measure.examined import Examined, as_built, examine
-from hwgen.measure.flow import DESIGNS, Design, Flow
+from hwgen.measure.flow import Design, Flow
 from hwgen.measure.overhead import formats_fed
 from hwgen.measure.selection import Aim, Chosen, Score, Selected
 from hwgen.measure.tries import best_recipes
@@ -52,7 +52,7 @@ class Run:
     passed_over
         How the core for least energy was closed, if it misses the clock and the one for least area took its place.
     alone_ns
-        Part of the longest path by module, ns, of the core that was closed for a purpose.
+        Part of the longest path by module, ns, of the core that was closed for a purpose; empty without a core.
     """
 
     examined: Examined
@@ -60,6 +60,11 @@ class Run:
     changed: frozenset[tuple[str, str]] = frozenset()
     passed_over: Closure | None = None
     alone_ns: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> str:
+        """The largest scope that was built: the core, or without flip-flops the lane array."""
+        return max((scope for _, scope in self.records), key=list(BUILT).index)
 
 
 def measured(
@@ -103,6 +108,8 @@ def measured(
         for number in numbers
     }
     found = runs.built(choices)
+    if not selected.configs:
+        return {name: [found[name, number] for number in numbers] for name in configs}
     others = {
         key: other for key, other in runs.helped(found, choices, before, recipes).items() if other != choices[key]
     }
@@ -139,8 +146,9 @@ class _Runs:
     flow: Flow
 
     def chosen(self, name: str, purpose: str) -> Chosen:
-        """Recipes of a core as they were selected."""
-        return self.selected.of(self.selected.designs(name, purpose)[TensorCore], purpose)
+        """Recipes of a core as they were selected; none without a core."""
+        core = self.selected.designs(name, purpose).get(TensorCore)
+        return {} if core is None else self.selected.of(core, purpose)
 
     def rank(self, key: _Key, run: Run) -> tuple[float, float]:
         """What the cores of a run miss the clock by in ns; then a percent of area counts as much as one of energy."""
@@ -232,7 +240,7 @@ def _run(
     known: dict[tuple[Formats, str, str], Consumption] = {}
     passed_over, alone_ns = None, dict[str, dict[str, float]]()
     stimulus, clock_ns = aim.stimulus, aim.clock_ns
-    for kind in DESIGNS:
+    for kind in designs[PURPOSES[0]]:
         of_kind = {purpose: designs[purpose][kind] for purpose in PURPOSES}
         mapped = {purpose: modules[purpose][kind] for purpose in PURPOSES}
         both = build_both(of_kind, mapped, clock_ns, aim.physical, library, stimulus)
@@ -245,7 +253,12 @@ def _run(
             built[purpose][kind] = taken
         known |= {(of_kind["energy"].config.formats, *key): value for key, value in both.spent.items()}
     small, frugal = (as_built(built[purpose], library) for purpose in PURPOSES)
-    records = {(purpose, scope): built[purpose][kind].record for purpose in PURPOSES for scope, kind in BUILT.items()}
+    records = {
+        (purpose, scope): found[kind].record
+        for purpose, found in built.items()
+        for scope, kind in BUILT.items()
+        if kind in found
+    }
     # What goes in and comes out is the same for all lanes; areas are those of the first.
     examined = examine(designs["area"], small, frugal, library, vectors, operands, stimulus, known)
     return Run(examined, records, changed, passed_over, alone_ns)

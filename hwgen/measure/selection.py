@@ -37,7 +37,7 @@ from hwgen.config import SLOTS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
-from hwgen.measure.built import PURPOSES, build, by_module, per_cycle
+from hwgen.measure.built import PURPOSES, build, by_module, energies, per_cycle, spent
 from hwgen.measure.clock import rounded_up
 from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import DESIGNS, Design, Flow
@@ -162,7 +162,8 @@ class Selected:
     Parameters
     ----------
     configs
-        Each configuration with the lanes and the slot it takes, by its name and purpose.
+        Each configuration with the lanes and the slot it takes, by its name and purpose. Empty where the library has
+        no flip-flops, and so no cores.
     chosen
         Recipe of each module, likewise.
     lane_arrays
@@ -181,9 +182,9 @@ class Selected:
     rivals: Mapping[tuple[str, str], Sequence[tuple[TensorCoreConfig, Chosen]]] = field(default_factory=dict)
 
     def designs(self, name: str, purpose: str) -> dict[type[Block], Design]:
-        """The tensor core and the lane array of a configuration."""
-        configs = {TensorCore: self.configs[name, purpose], LaneArray: self.lane_arrays[name, purpose][0]}
-        return {kind: Design(configs[kind], kind) for kind in DESIGNS}
+        """The tensor core, if there is one, and the lane array of a configuration."""
+        configs = {TensorCore: self.configs.get((name, purpose)), LaneArray: self.lane_arrays[name, purpose][0]}
+        return {kind: Design(config, kind) for kind in DESIGNS if (config := configs[kind])}
 
     def of(self, design: Design, purpose: str) -> Chosen:
         """The recipe of each module of a design.
@@ -219,12 +220,12 @@ def scored(
     edge: float = 1.0,
     rounds: int = _ROUNDS,
 ) -> Score:
-    """Build a core and look at it.
+    """Build a core, or a lane array, and look at it.
 
     Parameters
     ----------
     design, modules
-        The core, and its modules as mapped.
+        The design, and its modules as mapped.
     purpose, aim, library
         What it is built for, and of.
     edge
@@ -237,6 +238,8 @@ def scored(
     if purpose == "area":
         areas = built.netlist.area_by_block()
         whole, inside = sum(areas.values()), sum(of for path, of in areas.items() if area.in_element(path))
+    elif design.kind is LaneArray:
+        whole = inside = spent(design, energies(design, built, aim.stimulus), aim.clock_ns)
     else:
         gates = Gates(built.netlist, built.timing)
         found = core_energy(gates, design.config, design.config.formats, aim.stimulus, glitches_only=True)

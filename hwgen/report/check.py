@@ -12,7 +12,6 @@ from hwgen.report.markdown.formats import notes
 from hwgen.report.precision import WITHIN, asked, half_width
 from hwgen.report.schema import (
     HALF_RATE,
-    SCOPES,
     TOTAL,
     Closing,
     CostReport,
@@ -110,7 +109,7 @@ def _quantisers(report: QuantiserReport, within: float) -> Iterator[str]:
 def _overhead(report: OverheadReport, within: float) -> Iterator[str]:
     conditions = report.conditions
     yield from _few(conditions.runs)
-    figures = [report.find(scope, "area") for scope in SCOPES] + [report.find("core", "total power")]
+    figures = [*(report.find(scope, "area") for scope in report.scopes), report.find(report.whole, "total power")]
     for figure in figures:
         what = f"{figure.metric} of the {figure.scope}"
         yield from _wide(what, figure.overhead, within)

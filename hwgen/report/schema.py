@@ -387,7 +387,7 @@ class Checked:
     Parameters
     ----------
     results
-        Results of the core.
+        Results of the core; 0 where there is none.
     lane_sums
         Sums of the lane array; 0 where there is none.
     """
@@ -679,7 +679,18 @@ class OverheadReport(Report):
         closing = self.conditions.closing
         if closing is None:
             return self.conditions.clock_ns
-        return max(scopes["core"].clock_ns for purposes in closing.values() for scopes in purposes.values())
+        return max(scopes[self.whole].clock_ns for purposes in closing.values() for scopes in purposes.values())
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Those of `SCOPES` that were measured: of cells without flip-flops the lane array alone."""
+        there = {entry.scope for entry in self.results}
+        return tuple(scope for scope in SCOPES if scope in there)
+
+    @property
+    def whole(self) -> str:
+        """The largest of them."""
+        return self.scopes[-1]
 
     def find(self, scope: str, metric: str, block: str = TOTAL) -> Figure:
         """The figure with the given scope, metric and block."""

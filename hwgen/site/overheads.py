@@ -60,7 +60,8 @@ def _library(report: OverheadReport) -> str:
 def ordered(pairs: Iterable[Pair]) -> list[Pair]:
     """MixFP4 over NVFP4 first, of them cores with FP8 behind the others and netlists as mapped last.
 
-    Within these, reports whose cores meet their clock come first, then by clock.
+    Within these, reports whose cores meet their clock come first, then by clock. Reports on lane arrays alone are left
+    out.
     """
 
     def key(pair: Pair) -> tuple[bool, bool, bool, bool, float, str]:
@@ -68,7 +69,7 @@ def ordered(pairs: Iterable[Pair]) -> list[Pair]:
         kind = (not _on_subject(report), report.conditions.closing is None, _with_fp8(report))
         return (*kind, not _meets(report), report.asked_ns, source.name)
 
-    return sorted(pairs, key=key)
+    return sorted((pair for pair in pairs if pair[1].whole == "core"), key=key)
 
 
 def _slack_ps(report: OverheadReport) -> int | None:

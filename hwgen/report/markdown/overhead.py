@@ -16,7 +16,7 @@ from hwgen.report.form import (
     recipe_lines,
     table,
 )
-from hwgen.report.schema import HALF_RATE, SCOPES, TOTAL, OverheadReport
+from hwgen.report.schema import HALF_RATE, TOTAL, OverheadReport
 from hwgen.stats import Estimate
 
 __all__ = ["PLACEMENT", "beside", "bounds", "csv", "markdown", "summary"]
@@ -36,6 +36,18 @@ _ABSOLUTE = {
     "energy per MAC": "least energy",
 }
 """Figures that stand beside the overheads of netlists built for a clock, and what those netlists were built for."""
+
+
+_SCOPES = {
+    "lane array": "Lane array: 16 lanes with decoders of their own, combinational, one flat module.",
+    "element": "Element: one processing element with its registers.",
+    "core": "Core: the whole array with operand decoders, registers and control.",
+}
+
+_LANES_ALONE = (
+    "**{} has no flip-flop.** So no core can be built, and lane arrays alone are compared: there are no registers, no"
+    " accumulation and no clock tree. Overheads of cores are much smaller than those of lane arrays."
+)
 
 
 def bounds(name: str, estimate: Estimate | None) -> dict[str, float | None]:
@@ -77,7 +89,7 @@ def summary(report: OverheadReport) -> tuple[list[str], list[list[str]]]:
     known = {(entry.scope, entry.metric): entry.overhead for entry in report.results if entry.block == TOTAL}
     # An element of a closed core has no path of its own.
     shown = (*_HEADLINES, *([f"total power{HALF_RATE}"] if report.conditions.half_rate else []))
-    rows = [[scope, *(percent(known.get((scope, metric))) for metric in shown)] for scope in SCOPES]
+    rows = [[scope, *(percent(known.get((scope, metric))) for metric in shown)] for scope in report.scopes]
     where = _built_for(report)
     return [f"overhead ({where})" if where else "overhead", *shown], rows
 
@@ -88,7 +100,7 @@ def _absolute(report: OverheadReport) -> list[str]:
         [scope, _HIERARCHY[scope], metric, entry.unit, purpose]
         + [number(entry.values[name]) for name in report.names]
         + [percent(entry.overhead)]
-        for scope in SCOPES
+        for scope in report.scopes
         for metric, purpose in _ABSOLUTE.items()
         for entry in report.results
         if (entry.scope, entry.metric, entry.block) == (scope, metric, TOTAL)
@@ -135,7 +147,7 @@ def _missed(report: OverheadReport) -> list[str]:
     late = [
         (name, found)
         for name, purposes in closing.items()
-        for found in [min((scopes["core"] for scopes in purposes.values()), key=lambda each: each.slack_ns)]
+        for found in [min((scopes[report.whole] for scopes in purposes.values()), key=lambda each: each.slack_ns)]
         if found.slack_ns < -1e-9
     ]
     if not late:
@@ -152,7 +164,7 @@ def _half_rate(report: OverheadReport) -> list[str]:
         return []
     found = [
         report.find(scope, f"{metric}{HALF_RATE}")
-        for scope in SCOPES
+        for scope in report.scopes
         if scope in half.macs_per_cycle
         for metric in _AT_HALF_RATE
     ]
@@ -199,7 +211,7 @@ def _paths(report: OverheadReport) -> list[str]:
     """Which part of the critical paths of core and element lies in each block."""
     conditions, lines = report.conditions, []
     for scope, paths in (("core", conditions.critical_path), ("element", conditions.element_path)):
-        if paths is None:
+        if paths is None or scope not in report.scopes:
             continue
         blocks = list(dict.fromkeys(block for shares in paths.values() for block in shares))
         lines += ["", f"## Who holds the critical path of the {scope}", ""]
@@ -216,7 +228,7 @@ def _paths(report: OverheadReport) -> list[str]:
 def _head(report: OverheadReport, picture: str) -> list[str]:
     """What was compared, the overheads, and what they mean."""
     baseline, candidate = report.names
-    conditions = report.conditions
+    conditions, cores = report.conditions, report.whole == "core"
     header, overheads = summary(report)
     same = conditions.operands[baseline]
     formats = same.a.format if same.a.format == same.b.format else f"{same.a.format} (A) and {same.b.format} (B)"
@@ -226,14 +238,14 @@ def _head(report: OverheadReport, picture: str) -> list[str]:
         f"Array of {report.designs[0].shape}, library {conditions.flow.library.name}, clock {conditions.clock_ns:g} ns."
         " Overhead = (candidate - baseline) / baseline.",
         *_missed(report),
+        *([] if cores else ["", _LANES_ALONE.format(conditions.flow.library.name)]),
         "",
         f"Ratio of the means over {counted(conditions.runs, 'pair')} of runs, each pair under the same perturbation,"
         " power also on the same tensors, with its 95 % interval (docs/method.md).",
         "",
         *table(header, overheads, len(header) - 1),
         "",
-        "Lane array: 16 lanes with decoders of their own, combinational, one flat module. Element: one processing"
-        " element with its registers. Core: the whole array with operand decoders, registers and control.",
+        " ".join(_SCOPES[scope] for scope in report.scopes),
         "",
         "Total power: both designs work on the same tensors, each quantised to its own format. The figure holds the"
         " cost of the hardware and the different switching of the data. *Same operands*: both work on the same bits,"
@@ -242,7 +254,7 @@ def _head(report: OverheadReport, picture: str) -> list[str]:
         + (" *Half rate*: steps of FP8, see below." if conditions.half_rate else ""),
         "",
         "*Nets into the scope* is what drivers outside spend on nets that enter it: the input pins of a design are part"
-        " of its cost. An element's power is the mean over the array.",
+        " of its cost." + (" An element's power is the mean over the array." if cores else ""),
         "",
         f"![Area and dynamic power by block](<{picture}>)",
         *([] if conditions.placement is None else ["", f"![The placed cores, by block](<{beside(picture)}>)"]),
@@ -277,22 +289,23 @@ def _wires(report: OverheadReport) -> list[str]:
     lines.append(
         "- Closure: each netlist is sized and buffered until it meets the clock with these wires, set-up time included."
         " Area and delay are of netlists for least area, power is of netlists for least energy. A search chose among"
-        f" the lanes{tried} and among the recipes, for each purpose, on netlists of other perturbations than those"
-        " measured."
+        f"{f' the lanes{tried} and among' if report.whole == 'core' else ''} the recipes, for each purpose, on netlists"
+        " of other perturbations than those measured."
     )
     return lines
 
 
 def _conditions(report: OverheadReport) -> list[str]:
-    conditions = report.conditions
+    conditions, cores = report.conditions, report.whole == "core"
     stimulus = conditions.stimulus
     cycles = "; ".join(
         f"{scope}: {found.settled:,} cycles for what settles, {found.timed:,} of them with gate delays"
         for scope, found in conditions.cycles.items()
     )
     checked = "; ".join(
-        f"{name} {counted(found.results, 'result')} and {counted(found.lane_sums, 'lane sum')} in each of"
-        f" {counted(conditions.runs, 'run')}"
+        f"{name} "
+        + (f"{counted(found.results, 'result')} and " if cores else "")
+        + f"{counted(found.lane_sums, 'lane sum')} in each of {counted(conditions.runs, 'run')}"
         for name, found in conditions.checked.items()
     )
     if conditions.slowest_ns is None:
@@ -306,18 +319,18 @@ def _conditions(report: OverheadReport) -> list[str]:
         who = "scope" if longest <= conditions.clock_ns else "core"
         clock = f"every run of every {who} meets it. The slowest: {slowest}."
     of_placement = ", wires from where the placement has the loads" if conditions.physical else ""
+    tree = f" Clock tree: estimated, buffers with {conditions.flow.largest_fanout} loads each{of_placement}."
     return [
         *flow_lines(conditions.flow, report.designs, conditions.physical),
         *([] if conditions.closing else recipe_lines(conditions.chosen_recipes)),
         *_wires(report),
-        "- Hierarchy: the lane array is one flat module; element and core are composed of blocks synthesised on their"
-        " own.",
+        "- Hierarchy: the lane array is one flat module"
+        + ("; element and core are composed of blocks synthesised on their own." if cores else "."),
         f"- Clock: {conditions.clock_ns:g} ns ({1000 / conditions.clock_ns:.4g} MHz); {clock}",
         f"- Power: from gate-level simulation of the netlists of each run, one step per cycle ({cycles}). Gate delays"
         " of the timing analysis, inertial; inputs change with the clock edge."
         f" {stimulus.tensors.capitalize()} tensors (seed {stimulus.seed}, others in every run), K = {stimulus.depth};"
-        f" C gaussian with a standard deviation of 1000.{hold_words(stimulus)} Clock tree: estimated, buffers with"
-        f" {conditions.flow.largest_fanout} loads each{of_placement}.",
+        f" C gaussian with a standard deviation of 1000.{hold_words(stimulus)}" + (tree if cores else ""),
         *(f"- Operands of {name}: {operand_words(found)}." for name, found in conditions.operands.items()),
         *half_rate_lines(conditions.half_rate),
         f"- Checks: every netlist gave the golden model's bits on random vectors: {checked}.",
@@ -335,7 +348,8 @@ def markdown(report: OverheadReport, picture: str) -> str:
         lines += [*_absolute(report), *_closings(report)]
     lines += _half_rate(report)
     own = [
-        [scope, *(percent(report.find(scope, metric).baseline_against_itself) for metric in _OWN)] for scope in SCOPES
+        [scope, *(percent(report.find(scope, metric).baseline_against_itself) for metric in _OWN)]
+        for scope in report.scopes
     ]
     if all(row[1] for row in own):
         lines += [
@@ -345,13 +359,13 @@ def markdown(report: OverheadReport, picture: str) -> str:
             "",
             *table(["scope", *_OWN], own, len(_OWN)),
         ]
-    for scope in SCOPES:
+    for scope in report.scopes:
         if rows := _attribution(report, scope):
             lines += ["", f"## Where the extra area of the {scope} sits", ""]
             header = ["block", *(f"{name}, um2" for name in report.names), "extra, um2", "overhead of the whole"]
             lines += table(header, rows, 4)
     lines += _paths(report)
-    for scope in SCOPES:
+    for scope in report.scopes:
         rows = [
             [entry.metric, entry.block, "" if entry.unit == "1" else entry.unit]
             + [number(entry.values[name]) for name in report.names]

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 
 from hwgen.report.form import counted, signed
 from hwgen.report.plots.canvas import BLOCKS, ink, plain, png, reach
-from hwgen.report.schema import SCOPES, OverheadReport
+from hwgen.report.schema import OverheadReport
 
 __all__ = ["overhead_png"]
 
@@ -26,7 +26,7 @@ def _attribution(axis: Any, report: OverheadReport, shown: dict[str, Any]) -> No
     """What each block adds to the overhead of area, stacked to the total with its interval, of scopes with blocks."""
     places: list[str] = []
     labels: list[tuple[float, float, float, str]] = []
-    for scope in SCOPES:
+    for scope in report.scopes:
         overhead = report.find(scope, "area").overhead
         assert overhead is not None  # every area has one
         found = {
@@ -89,13 +89,15 @@ def overhead_png(report: OverheadReport) -> bytes:
     """
     canvas = Canvas(figsize=(14, 5.2), layout="constrained")
     FigureCanvasAgg(canvas)
-    *axes, extra = canvas.subplots(1, len(_METRICS) + 1)
+    attributed = any(report.blocks(scope, "area") for scope in report.scopes)
+    axes = list(canvas.subplots(1, len(_METRICS) + attributed))
+    extra = axes.pop() if attributed else None
     axes[1].sharey(axes[0])
     names = report.names
     shown: dict[str, Any] = {}
     for axis, (metric, title) in zip(axes, _METRICS, strict=True):
         ticks = []
-        for place, scope in enumerate(SCOPES):
+        for place, scope in enumerate(report.scopes):
             found, total = report.blocks(scope, metric), report.find(scope, metric)
             unit = total.values[names[0]]
             for offset, (name, label) in enumerate(zip(names, _short(names), strict=True)):
@@ -120,7 +122,8 @@ def overhead_png(report: OverheadReport) -> bytes:
         axis.set_title(title)
         axis.spines[["top", "right"]].set_visible(False)
         axis.margins(y=0.12)
-    _attribution(extra, report, shown)
+    if extra is not None:
+        _attribution(extra, report, shown)
     axes[0].set_ylabel(f"% of {names[0]} at the same scope")
     canvas.legend(
         list(reversed(list(shown.values()))),

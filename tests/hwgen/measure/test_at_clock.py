@@ -184,6 +184,8 @@ def test_a_clock_out_of_reach_names_the_best_and_its_block() -> None:
     )
     with pytest.raises(InputError, match=re.escape(message)):
         met_clock(missed, 1.0, "generic7", required=True)
+    with pytest.raises(InputError, match="the lane array of mixfp4-fast takes"):
+        met_clock(missed, 1.0, "generic7", required=True, scope="lane array")
     assert met_clock(missed, 1.0, "generic7") == 1.3  # where nobody asked for 1 ns
     # A miss by little is a figure of the report.
     assert met_clock(missed, 1.25, "generic7", required=True) == 1.3
