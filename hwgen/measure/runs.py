@@ -108,10 +108,9 @@ def measured(
         for number in numbers
     }
     found = runs.built(choices)
-    if not selected.configs:
-        return {name: [found[name, number] for number in numbers] for name in configs}
+    cores = {key: run for key, run in found.items() if run.whole == "core"}
     others = {
-        key: other for key, other in runs.helped(found, choices, before, recipes).items() if other != choices[key]
+        key: other for key, other in runs.helped(cores, choices, before, recipes).items() if other != choices[key]
     }
     for key, run in (runs.built(others) if others else {}).items():
         if runs.rank(key, run) < runs.rank(key, found[key]):
