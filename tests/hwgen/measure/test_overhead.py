@@ -297,14 +297,6 @@ def test_pairs_that_cannot_be_compared() -> None:
         measure(small, small, Flow(CELLS, workers=1))
 
 
-def test_a_library_without_flip_flops() -> None:
-    gates = dataclasses.replace(
-        CELLS, cells={name: cell for name, cell in CELLS.cells.items() if cell.sequential is None}
-    )
-    with pytest.raises(InputError, match="flip-flop"):
-        measure(NAMED["nvfp4-small"], NAMED["mixfp4-small"], Flow(gates))
-
-
 def test_plans_keep_blocks_apart_and_flat_sources_whole() -> None:
     instances = {
         "tensor_core": {"element": 4, "operand_decoder": 4},
