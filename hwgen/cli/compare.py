@@ -114,8 +114,8 @@ def command(
     def document(flow: Flow) -> Report:
         if found is not None:
             click.echo(f"hwgen: lanes and recipes as {found[0].name} has them; --search looks for them anew", err=True)
+        _check_cores(directory, flow)
         if not flow.library.flip_flops():
-            _check_cores(directory, flow)
             click.echo(f"hwgen: {flow.library.name} has no flip-flop: lane arrays alone are measured", err=True)
         return _measured(request, flow, recipes)
 

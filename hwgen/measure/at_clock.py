@@ -209,7 +209,7 @@ def measure_at_clock(
         batch = next_runs(done, request.runs)
         for name, runs in measured(batch, configs, baseline, selected, aim, among, vectors, flow, found).items():
             found[name].extend(runs)
-        scope = found[baseline.name][0].whole
+        scope = found[baseline.name][0].examined.whole
         records = {
             name: [run.records[purpose, scope] for run in runs for purpose in PURPOSES] for name, runs in found.items()
         }

@@ -77,6 +77,11 @@ class Examined:
     placement: schema.Placement | None
     contents: dict[str, dict[str, int]]
 
+    @property
+    def whole(self) -> str:
+        """The largest scope that was built: the core, or without flip-flops the lane array."""
+        return list(self.areas)[-1]
+
 
 @dataclass(frozen=True)
 class Netlists:
@@ -115,7 +120,7 @@ def as_built(built: Mapping[type[Block], Closed], library: Library) -> Netlists:
     if TensorCore in modules:
         netlists["element"] = link(modules[TensorCore], TOPS["element"], library)
     return Netlists(
-        {scope: netlists[scope] for scope in KINDS if scope in netlists},
+        netlists,
         {scope: found.timing for scope, found in whole.items()},
         modules,
         {scope: found.layout for scope, found in whole.items() if found.layout is not None},

@@ -132,15 +132,10 @@ def _clock(given: float | None, examined: Mapping[str, Sequence[Examined]], libr
     """Clock period in ns that every netlist meets."""
     slowest = {(name, scope): delay for name, runs in examined.items() for scope, delay in _slowest(runs).items()}
     if given is None:
-        means = [float(np.mean([run.delays[_whole(run)] for run in runs])) for runs in examined.values()]
+        means = [float(np.mean([run.delays[run.whole] for run in runs])) for runs in examined.values()]
         return default_period(max(means), max(slowest.values()))
     check_met(given, slowest, library.name)
     return given
-
-
-def _whole(run: Examined) -> str:
-    """The largest scope that was built: the core, or without flip-flops the lane array."""
-    return list(run.areas)[-1]
 
 
 def _slowest(runs: Sequence[Examined]) -> dict[str, float]:
@@ -189,7 +184,7 @@ def conditions_of(
     baseline = next(iter(configs.values()))
     runs = len(examined[baseline.name])
     fed = stimulus.fitted(baseline.macs_per_step)
-    cores = _whole(examined[baseline.name][0]) == "core"
+    cores = examined[baseline.name][0].whole == "core"
     return schema.OverheadConditions(
         flow=flow_conditions(flow.library, recipes),
         runs=runs,
@@ -274,14 +269,15 @@ def measure(
     configs = {config.name: config for config in (baseline, candidate)}
     for config in configs.values():
         check_hold(config, stimulus.hold)
+    kinds = buildable(library)
     designs: dict[Owner, Design] = {
-        (name, kind): Design(config, kind) for name, config in configs.items() for kind in buildable(library)
+        (name, kind): Design(config, kind) for name, config in configs.items() for kind in kinds
     }
 
     choice = synthesised(designs, recipes, clock_ns, runs, flow)
     tasks = []
     for name, config in configs.items():
-        own = {kind: designs[name, kind] for kind in buildable(library)}
+        own = {kind: designs[name, kind] for kind in kinds}
         operands = formats_fed(config, baseline)
         for run in range(runs):
             modules = {

@@ -61,11 +61,6 @@ class Run:
     passed_over: Closure | None = None
     alone_ns: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
-    @property
-    def whole(self) -> str:
-        """The largest scope that was built: the core, or without flip-flops the lane array."""
-        return max((scope for _, scope in self.records), key=list(BUILT).index)
-
 
 def measured(
     numbers: Sequence[int],
@@ -108,7 +103,7 @@ def measured(
         for number in numbers
     }
     found = runs.built(choices)
-    cores = {key: run for key, run in found.items() if run.whole == "core"}
+    cores = {key: run for key, run in found.items() if "core" in run.examined.areas}
     others = {
         key: other for key, other in runs.helped(cores, choices, before, recipes).items() if other != choices[key]
     }
