@@ -208,7 +208,7 @@ COLLIDING = {*ROWS, *HALF_RATE} - {"overhead-weights"}
 EARLIER = COLLIDING - {
     *("overhead", "overhead-asap7", "overhead-generic130", "overhead-sg13g2", "overhead-sky130hd"),
     *("overhead-blackwell-generic130", "overhead-blackwell-sky130hd"),
-    *("overhead-2ns", "overhead-850ps", "overhead-asap7-2ns", "overhead-asap7-870ps"),
+    *("overhead-as-mapped", "overhead-2ns", "overhead-850ps", "overhead-asap7-2ns", "overhead-asap7-870ps"),
 }
 """Reports that were measured when decoders told the lanes of MixFP4 which numbers are 5 or 7 (decision 0008)."""
 
