@@ -19,6 +19,8 @@ of two had lost to others that spend 9 % more. A faster dot product would take a
 
 At the end each design is tried by all that the other one takes. A core of one element had found 366 pJ a cycle for
 NVFP4 in `blackwell`, and 352 pJ for MixFP4, which can do more: the lanes and recipes of NVFP4 only looked better alone.
+It also keeps its lanes and decoders, and takes the other's recipes for all else, which formats leave as it is. On
+sky130hd two thirds of what MixFP4 spent more in `blackwell` were in an accumulation that had another recipe.
 
 Whole cores take long to build. So one draw of each is looked at first. Where that one is later than the best core so
 far, or costs clearly more, no other draw can make it the best, and none is built.
@@ -68,6 +70,8 @@ _AGAIN = 3
 _DRAWS = PILOTS[:2]
 _DECIDING = (*_DRAWS, *MORE_PILOTS)
 _CONTENDERS = 3
+# What a format makes of a core, by the names in `hwgen.mapping.area.BLOCKS`.
+_OF_FORMATS = ("operand decoders", "dot products")
 
 _Key = tuple[str, str]
 _Taken = tuple[TensorCoreConfig, Chosen]
@@ -233,6 +237,13 @@ def _after(
                 yield tried, {module: chosen.get(module) or own[module] for module in modules}
 
 
+def _beside_formats(own: Chosen, chosen: Chosen) -> Chosen:
+    """A design's own recipes for lanes and decoders, and another design's for what both have besides."""
+    return {
+        module: how if area.BLOCKS[module] in _OF_FORMATS else chosen.get(module, how) for module, how in own.items()
+    }
+
+
 def _of_draws(by_draw: Mapping[int, Score]) -> Score:
     """The mean cost of some draws, and how late the latest is; of all that decide, the latest but one."""
     latest = sorted(by_draw.values(), key=lambda score: -score.late_ns)[len(by_draw) == len(_DECIDING)]
@@ -383,13 +394,17 @@ class _Whole:
         return bool(offers)
 
     def _of_others(self, key: _Key, among: Sequence[TensorCoreConfig], others: Sequence[Selected]) -> Iterator[_Taken]:
-        """What other designs take for the same purpose, as far as this one has not been built with it."""
-        own = self.selected.chosen[key]
+        """What other designs take for the same purpose, as far as this one has not been built with it.
+
+        All of it, and all but lanes and decoders.
+        """
+        mine, own = self.selected.configs[key], self.selected.chosen[key]
         for selected in others:
             for other, config in selected.configs.items():
                 if other[0] == key[0] or other[1] != key[1]:
                     continue
-                for offered in _after(config, selected.chosen[other], among, own):
+                chosen = selected.chosen[other]
+                for offered in (*_after(config, chosen, among, own), (mine, _beside_formats(own, chosen))):
                     if offered not in self.built(key):
                         yield offered
 

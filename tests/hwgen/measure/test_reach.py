@@ -392,3 +392,20 @@ def test_a_slot_of_the_other_design_is_tried(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(LARGER, "split", 1.0)
     assert set(searched_with(1.0).values()) == {"split"}
     assert searched_with(1.2)["nvfp4-e0m3-multi-small", "area"] == "full"
+
+
+def test_what_formats_do_not_make_takes_the_recipes_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes and decoders of one format are late by the other's recipes. In one element so is its accumulation."""
+
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        late = {"nvfp4-small": (), "mixfp4-small": ("dot_product", "operand_decoder")}[design.config.name]
+        if late and design.config.rows == 1:
+            late = (*late, "accumulate")
+        return max(DELAY["area"], *(DELAY[choice[module]] + 0.12 for module in late)) if late else DELAY["area"]
+
+    found, _ = searched(monkeypatch, delay)
+    for purpose in ("area", "energy"):
+        taken = {module: how.name for module, how in found.chosen["mixfp4-small", purpose].items()}
+        assert taken["dot_product"] == taken["operand_decoder"] == "prefix"
+        assert taken["accumulate"] == "area"
+        assert {how.name for how in found.chosen["nvfp4-small", purpose].values()} == {"area"}
