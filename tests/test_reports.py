@@ -205,10 +205,10 @@ HALF_RATE = {
 COLLIDING = {*ROWS, *HALF_RATE} - {"overhead-weights"}
 """Reports on MixFP4 for both operands, where products collide in merged lanes."""
 
-EARLIER = COLLIDING - {
-    *("overhead", "overhead-asap7", "overhead-generic130", "overhead-sg13g2", "overhead-sky130hd"),
-    *("overhead-blackwell-generic130", "overhead-blackwell-sky130hd"),
-    *("overhead-as-mapped", "overhead-2ns", "overhead-850ps", "overhead-asap7-2ns", "overhead-asap7-870ps"),
+EARLIER = {
+    *("overhead-blackwell", "overhead-blackwell-asap7", "overhead-blackwell-sg13g2"),
+    *("overhead-generic130-5ns", "overhead-asap7-770ps"),
+    *HALF_RATE,
 }
 """Reports that were measured when decoders told the lanes of MixFP4 which numbers are 5 or 7 (decision 0008)."""
 
