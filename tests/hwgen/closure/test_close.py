@@ -83,6 +83,26 @@ def test_wires_that_follow_the_cells(modules, library, fastest):
     assert layout.netlist is netlist
 
 
+def test_what_is_late_by_little_is_begun_anew(modules, library, fastest, monkeypatch):
+    """Of some clocks near the fastest, one is missed from one beginning and met from another, for hardly more area."""
+    top, bare = TensorCore.module_name, fastest.record.delay_ns
+    slower = close(modules, top, library, 1.015 * bare)
+    assert slower.record.met
+    rescued = 0
+    for period in (1.0035 * bare, 1.004 * bare, 1.0085 * bare):
+        monkeypatch.undo()
+        found = close(modules, top, library, period, rounds=2)
+        monkeypatch.setattr("hwgen.closure.close._NEAR", 0.0)
+        once = close(modules, top, library, period, rounds=2)
+        assert found.record.delay_ns <= max(once.record.delay_ns, period)
+        if found.record.met and not once.record.met:
+            rescued += 1
+            assert once.record.rounds < found.record.rounds
+            assert found.netlist.area < 1.03 * slower.netlist.area
+            assert check_core(found.netlist, CONFIG, 500) >= 500
+    assert rescued
+
+
 def test_a_clock_out_of_reach(modules, library, fastest):
     record = dataclasses.replace(fastest.record, clock_ns=0.01)
     best = f"{fastest.record.delay_ns:.4g}"
