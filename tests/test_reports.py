@@ -207,7 +207,7 @@ COLLIDING = {*ROWS, *HALF_RATE} - {"overhead-weights"}
 
 EARLIER = {
     *("overhead-blackwell", "overhead-blackwell-asap7", "overhead-blackwell-sg13g2"),
-    *("overhead-generic130-5ns", "overhead-asap7-770ps"),
+    "overhead-asap7-770ps",
     *HALF_RATE,
 }
 """Reports that were measured when decoders told the lanes of MixFP4 which numbers are 5 or 7 (decision 0008)."""
