@@ -44,9 +44,9 @@ _GAIN = 0.01
 _RELIEFS = 6
 # A round that gains less than this share, of the delay where it is late, else of the area, is the last.
 _PROGRESS = 0.001
-# A clock missed by no more than this share is worth another round all the same, and another beginning,
+# A clock missed by no more than this share is worth another round all the same, and another beginning.
 _NEAR = 0.01
-# for a clock that is shorter by this share.
+# The beginning is then for a clock that is shorter by this share.
 _TIGHTER = 0.03
 # A clock met by more than this leaves area to be had.
 _SPARE = 0.02
@@ -197,12 +197,10 @@ def close(
     best, done = closing.rounds(start, clock_ns, rounds)
     if clock_ns < best.timing.delay <= (1 + _NEAR) * clock_ns:
         tight, more = closing.rounds(start, (1 - _TIGHTER) * clock_ns, rounds)
-        done += more
-        if tight.timing.delay < best.timing.delay:
-            best = tight
+        best, done = min(best, tight, key=lambda each: each.timing.delay), done + more
         if best.timing.delay <= clock_ns:
             eased, more = closing.rounds(best, clock_ns, rounds)
-            best, done = (eased if eased.timing.delay <= clock_ns else best), done + more
+            best, done = eased if eased.timing.delay <= clock_ns else best, done + more
     area = start.netlist.area if begun is None else begun.record.area_before
     return closing.closed(modules, area, best, clock_ns, done)
 

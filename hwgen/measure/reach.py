@@ -54,6 +54,7 @@ from hwgen.measure.selection import (
     Score,
     Selected,
     first_best,
+    following,
     scored,
     select,
     variants,
@@ -237,13 +238,6 @@ def _after(
                 yield tried, {module: chosen.get(module) or own[module] for module in modules}
 
 
-def _beside_formats(own: Chosen, chosen: Chosen) -> Chosen:
-    """A design's own recipes for lanes and decoders, and another design's for what both have besides."""
-    return {
-        module: how if area.BLOCKS[module] in _OF_FORMATS else chosen.get(module, how) for module, how in own.items()
-    }
-
-
 def _of_draws(by_draw: Mapping[int, Score]) -> Score:
     """The mean cost of some draws, and how late the latest is; of all that decide, the latest but one."""
     latest = sorted(by_draw.values(), key=lambda score: -score.late_ns)[len(by_draw) == len(_DECIDING)]
@@ -399,13 +393,17 @@ class _Whole:
         All of it, and all but lanes and decoders.
         """
         mine, own = self.selected.configs[key], self.selected.chosen[key]
+        of_formats = [module for module in own if area.BLOCKS[module] in _OF_FORMATS]
+        known = self.built(key)
         for selected in others:
             for other, config in selected.configs.items():
                 if other[0] == key[0] or other[1] != key[1]:
                     continue
                 chosen = selected.chosen[other]
-                for offered in (*_after(config, chosen, among, own), (mine, _beside_formats(own, chosen))):
-                    if offered not in self.built(key):
+                for offered in (*_after(config, chosen, among, own), (mine, following(own, chosen, of_formats))):
+                    # With the same lanes and decoders both are one.
+                    if offered not in known:
+                        known.append(offered)
                         yield offered
 
     def settle(self, recipes: Sequence[Recipe]) -> None:

@@ -58,6 +58,7 @@ __all__ = [
     "Score",
     "Selected",
     "first_best",
+    "following",
     "scored",
     "select",
     "shared",
@@ -332,7 +333,7 @@ def select(
         arrays.update({(name, purpose): (tried_lanes[name][0], reached[own[name]][OF_LANES]) for name in configs})
         # The next purpose begins with what this one found.
         for name, (leading, *_) in keys.items():
-            first |= {key: _following(reached[key], begun[leading]) for key in map(_variant, tried_lanes[name])}
+            first |= {key: following(reached[key], begun[leading]) for key in map(_variant, tried_lanes[name])}
     return Selected(found, chosen_by, arrays, sum(map(len, search.scores.values())), rivals)
 
 
@@ -355,9 +356,9 @@ def _taken_over(chosen: Chosen, other: Chosen) -> Chosen:
     return {module: other.get(module, how) for module, how in chosen.items()}
 
 
-def _following(chosen: Chosen, best: Chosen) -> Chosen:
-    """A choice for some lanes with the recipes that the best lanes' core has for all other modules."""
-    return {**_taken_over(chosen, best), OF_LANES: chosen[OF_LANES]}
+def following(chosen: Chosen, other: Chosen, kept: Iterable[str] = (OF_LANES,)) -> Chosen:
+    """A choice with the recipes of another one, for all modules that it has but those ``kept``: the lanes alone."""
+    return {**_taken_over(chosen, other), **{module: chosen[module] for module in kept}}
 
 
 def _variant(config: TensorCoreConfig) -> str:
@@ -524,13 +525,13 @@ class _Search:
         last = {key: self.promising(key, purpose, chosen[key], each) for key, each in tried.items()}
         self.build(last, purpose, f"the best recipes, least {purpose}")
         found = self.decided(last, purpose, f"the best recipes, least {purpose}")
-        following = {
-            key: _distinct(key, purpose, [chosen[key], _following(chosen[key], found[best])])
+        by_key = {
+            key: _distinct(key, purpose, [chosen[key], following(chosen[key], found[best])])
             for best, *others in keys.values()
             for key in others
         }
-        self.build(following, purpose, f"other lanes, least {purpose}")
-        return found | {key: self.best(key, purpose, each) for key, each in following.items()}
+        self.build(by_key, purpose, f"other lanes, least {purpose}")
+        return found | {key: self.best(key, purpose, each) for key, each in by_key.items()}
 
     def exchanged(self, keys: Sequence[Sequence[str]], purpose: str, chosen: Mapping[str, Chosen]) -> dict[str, Chosen]:
         """The choices for the lanes of each configuration, or those for another one, where they do better.
@@ -546,7 +547,7 @@ class _Search:
                 among = [
                     chosen[key],
                     *(_taken_over(chosen[key], chosen[other]) for other in alike),
-                    *(_following(chosen[key], chosen[best]) for best, *_ in keys),
+                    *(following(chosen[key], chosen[best]) for best, *_ in keys),
                 ]
                 offered[key] = _distinct(key, purpose, among)
         several = {key: each for key, each in offered.items() if len(each) > 1}

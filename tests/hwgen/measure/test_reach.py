@@ -409,3 +409,19 @@ def test_what_formats_do_not_make_takes_the_recipes_of_the_other(monkeypatch: py
         assert taken["dot_product"] == taken["operand_decoder"] == "prefix"
         assert taken["accumulate"] == "area"
         assert {how.name for how in found.chosen["nvfp4-small", purpose].values()} == {"area"}
+
+
+def test_what_others_offer_twice_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same lanes and decoders, all of the other's recipes are those for all but lanes and decoders."""
+    built: list[tuple[object, ...]] = []
+
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        whole = design.config.rows > 1
+        if whole:
+            built.append((design.config.name, purpose, tuple(sorted(choice.items())), draw))
+        late = design.config.name == "mixfp4-small" and not whole
+        return DELAY[choice["accumulate"]] + 0.12 if late else DELAY["area"]
+
+    found, _ = searched(monkeypatch, delay)
+    assert found.chosen["mixfp4-small", "area"]["accumulate"].name == "area"
+    assert len(built) == len({*built})
