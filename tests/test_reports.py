@@ -206,7 +206,7 @@ COLLIDING = {*ROWS, *HALF_RATE} - {"overhead-weights"}
 """Reports on MixFP4 for both operands, where products collide in merged lanes."""
 
 EARLIER = {
-    *("overhead-blackwell", "overhead-blackwell-asap7", "overhead-blackwell-sg13g2"),
+    *("overhead-blackwell", "overhead-blackwell-sg13g2"),
     "overhead-asap7-770ps",
     *HALF_RATE,
 }
