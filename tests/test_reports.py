@@ -477,6 +477,26 @@ def test_the_page_on_results_says_what_the_clock_does() -> None:
         assert tuple(each["area"]["core"].lanes for each in closing.values()) == lanes
 
 
+def test_the_page_on_threats_says_what_clock_library_and_size_do() -> None:
+    threats = " ".join((REPORTS.parent / "docs" / "threats-to-validity.md").read_text(encoding="utf-8").split())
+
+    def area(name: str) -> str:
+        return f"{100 * _overhead(name).find('core', 'area').overhead.value:+.1f}"
+
+    asap7 = [area(f"overhead-asap7{clock}") for clock in ("-2ns", "", "-770ps")]
+    generic130 = [area(f"overhead-generic130{clock}") for clock in ("", "-5ns")]
+    assert "asap7: {} % at 2 ns, {} % at 1 ns, {} % at 0.77 ns, its fastest".format(*asap7) in threats
+    assert "generic130: {} % at 6.6 ns, {} % at 5 ns".format(*generic130) in threats
+    libraries = ("generic7", "asap7", "sg13g2", "generic130", "sky130hd")
+    of_library = {each: "" if each == "generic7" else f"-{each}" for each in libraries}
+    small = {each: area(f"overhead{end}") for each, end in of_library.items()}
+    large = {each: area(f"overhead-blackwell{end}") for each, end in of_library.items()}
+    assert "{} to {} % over five libraries".format(*sorted(small.values(), key=float)[:: len(small) - 1]) in threats
+    first, *others = libraries
+    sizes = [f"{small[first]} % (`small`) or {large[first]} % (`blackwell`) on {first}"]
+    assert ", ".join([*sizes, *(f"{small[each]} or {large[each]} % on {each}" for each in others)]) in threats
+
+
 def test_pages_say_what_holding_operands_does() -> None:
     threats = " ".join((REPORTS.parent / "docs" / "threats-to-validity.md").read_text(encoding="utf-8").split())
     held, fresh = _overhead("overhead-held"), _overhead("overhead")
