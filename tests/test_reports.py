@@ -107,7 +107,13 @@ def test_tables_are_those_of_their_report(path: Path) -> None:
 
 
 README = REPORTS.parent / "README.md"
-RESULTS = REPORTS.parent / "docs" / "results.md"
+DOCS = REPORTS.parent / "docs"
+RESULTS = DOCS / "results.md"
+
+
+def _prose(page: Path) -> str:
+    """A page with its lines joined, to look for sentences in."""
+    return " ".join(page.read_text(encoding="utf-8").split())
 
 
 def _cells(name: str) -> list[str]:
@@ -245,7 +251,7 @@ def test_rows_of_earlier_lanes_are_marked() -> None:
         assert name in EARLIER or not ("merged-stored" in text or "stored_operand" in text)
     for page in (README, RESULTS):
         assert ("\\* " in page.read_text(encoding="utf-8")) == bool(EARLIER & {*ROWS})
-    half_rate = " ".join((REPORTS.parent / "docs" / "half-rate.md").read_text(encoding="utf-8").split())
+    half_rate = _prose(DOCS / "half-rate.md")
     assert ("All rows were measured before 26 November 2026" in half_rate) == ({*HALF_RATE} <= EARLIER)
 
 
@@ -272,7 +278,7 @@ def _half_rate_row(name: str) -> str:
 
 
 def test_the_page_on_half_the_rate_states_what_the_reports_say() -> None:
-    page = (REPORTS.parent / "docs" / "half-rate.md").read_text(encoding="utf-8")
+    page = (DOCS / "half-rate.md").read_text(encoding="utf-8")
     assert "\n".join(map(_half_rate_row, HALF_RATE)) in page
     assert {*HALF_RATE} == {path.stem for path in REPORTS.glob("overhead-multi*.json")}
     uniform = _overhead("overhead-multi-e0m3")
@@ -306,7 +312,7 @@ def _of_core(name: str, metric: str) -> Estimate:
 
 
 def test_targets_stand_beside_what_was_measured() -> None:
-    page = (REPORTS.parent / "docs" / "half-rate.md").read_text(encoding="utf-8")
+    page = (DOCS / "half-rate.md").read_text(encoding="utf-8")
     lines = [[what, *(percent(_of_core(name, metric)) for name in FP4_ALONE)] for what, metric in TARGETS.items()]
     areas = [[next(iter(_area(each, "core").values.values())) for each in pair] for pair in FP4_ALONE.items()]
     lines.append(["area over FP4 alone, at most 2.3 x", *(f"{slotted / alone:.2f} x" for slotted, alone in areas)])
@@ -330,7 +336,7 @@ def test_the_readme_is_short() -> None:
 
 
 def test_the_readme_gives_a_range_over_conditions() -> None:
-    text = " ".join(README.read_text(encoding="utf-8").split())
+    text = _prose(README)
     usual = [name for name in PLACED if name not in OTHER_CLOCKS]
     for names in (usual, [*OTHER_CLOCKS], ["overhead-asap7", "overhead"]):
         for metric in ("area", "total power"):
@@ -339,7 +345,7 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
             assert (f"{low} to {high} %" if low != high else f"{low} %") in text, (names, metric, low, high)
     multi = [_overhead("overhead-multi").find("core", metric).overhead.value for metric in ("area", "total power")]
     assert "in `multi-small` it is {:+.1f} % and {:+.1f} %".format(*(100 * value for value in multi)) in text
-    page = " ".join((REPORTS.parent / "docs" / "half-rate.md").read_text(encoding="utf-8").split())
+    page = _prose(DOCS / "half-rate.md")
     assert "MixFP4 takes {:.1f} % more area and {:.1f} % more power".format(*(100 * value for value in multi)) in page
     real = _overhead("overhead-multi-asap7")
     asap7 = [100 * real.find("core", metric).overhead.value for metric in ("area", "total power")]
@@ -360,7 +366,7 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
     assert f"its power {uniform:+.1f} %" in text
     assert f"On data of their own MixFP4 takes {uniform:.1f} % more power" in page
     clocks = [100 * each.overhead.value for each in _explored().results if each.metric == "area" and each.overhead]
-    results = " ".join(RESULTS.read_text(encoding="utf-8").split())
+    results = _prose(RESULTS)
     assert f"the core's area grows by {min(clocks):+.1f} to {max(clocks):+.1f} %" in results
     assert clocks[0] == max(clocks)
     assert f"on it is {min(clocks[1:]):+.1f} to {max(clocks[1:]):+.1f} %" in results
@@ -381,7 +387,7 @@ def test_pages_say_how_much_is_noise_glitches_and_wires() -> None:
     def span(values: list[float], form: str) -> str:
         return f"{min(values):{form}} to {max(values):{form}}"
 
-    threats = " ".join((REPORTS.parent / "docs" / "threats-to-validity.md").read_text(encoding="utf-8").split())
+    threats = _prose(DOCS / "threats-to-validity.md")
     area, power = (span(half_widths(metric, PLACED), ".1f") for metric in ("area", "total power"))
     assert f"| half of the interval: {area} points; power {power} |" in threats
     wires = [100 * _overhead(name).find("core", "wires power").overhead.value for name in PLACED]
@@ -399,13 +405,13 @@ def test_pages_say_how_much_is_noise_glitches_and_wires() -> None:
             strict=True,
         )
     ]
-    method = " ".join((REPORTS.parent / "docs" / "method.md").read_text(encoding="utf-8").split())
+    method = _prose(DOCS / "method.md")
     assert f"Built for a clock, {span(shares, '.0f')} % of a core's power is glitches" in method
 
 
 def test_results_state_in_prose_what_the_reports_say() -> None:
     """If not: the page is older than the reports, or a baseline is weaker than the page says."""
-    results = " ".join(RESULTS.read_text(encoding="utf-8").split())
+    results = _prose(RESULTS)
 
     def of(name: str, scope: str, metric: str) -> tuple[float, float]:
         """The figure of the baseline, and the overhead in percent."""
@@ -446,19 +452,21 @@ def test_results_state_in_prose_what_the_reports_say() -> None:
     assert not {name for name in alike if of(name, "core", "energy per MAC")[0] > 1.02 * best}
 
 
-def test_the_page_on_results_says_what_the_clock_does() -> None:
-    results = " ".join(RESULTS.read_text(encoding="utf-8").split())
+def _added_area(name: str) -> str:
+    """The overhead of the core's area, in percent, as pages state it."""
+    return f"{100 * _area(name, 'core').overhead.value:+.1f}"
 
-    def area(name: str) -> str:
-        return f"{100 * _overhead(name).find('core', 'area').overhead.value:+.1f}"
+
+def test_the_page_on_results_says_what_the_clock_does() -> None:
+    results = _prose(RESULTS)
 
     slow, fastest = "overhead-asap7-2ns", "overhead-asap7-770ps"
-    assert f"from {area(slow)} % at 2 ns to {area(fastest)} % at 0.77 ns" in results
-    assert area("overhead") == area("overhead-2ns")
+    assert f"from {_added_area(slow)} % at 2 ns to {_added_area(fastest)} % at 0.77 ns" in results
+    assert _added_area("overhead") == _added_area("overhead-2ns")
     wide = _overhead("overhead-850ps").find("core", "area").overhead
     known = f"is known to {50 * (wide.high - wide.low):.1f} points"
-    at_850ps = f"The {area('overhead-850ps')} % at 0.85 ns {known}"
-    assert f"On generic7 it is {area('overhead')} % at 2 and at 1 ns. {at_850ps}" in results
+    at_850ps = f"The {_added_area('overhead-850ps')} % at 0.85 ns {known}"
+    assert f"On generic7 it is {_added_area('overhead')} % at 2 and at 1 ns. {at_850ps}" in results
     least, most = (next(iter(_overhead(name).find("element", "area").values.values())) for name in (slow, fastest))
     assert f"NVFP4 itself grows more, by {100 * (most / least - 1):.0f} %" in results
     any_delay, at_1ns, at_850ps_too = (
@@ -468,7 +476,7 @@ def test_the_page_on_results_says_what_the_clock_does() -> None:
     assert f"its element takes {any_delay:.0f} um2 on generic7" in results
     times = f"At 1 ns it takes {at_1ns / any_delay:.2f} times that, at 0.85 ns {at_850ps_too / any_delay:.2f} times"
     assert times in results
-    fast, usual = area("overhead-generic130-5ns"), area("overhead-generic130")
+    fast, usual = _added_area("overhead-generic130-5ns"), _added_area("overhead-generic130")
     assert f"On generic130 it is {usual} % at 6.6 ns and {fast} % at 5 ns" in results
     binary = "merged-binary"
     for name, lanes in (("overhead-generic130-5ns", (binary, binary)), ("overhead-generic130", ("merged", binary))):
@@ -478,32 +486,30 @@ def test_the_page_on_results_says_what_the_clock_does() -> None:
 
 
 def test_the_page_on_threats_says_what_clock_library_and_size_do() -> None:
-    threats = " ".join((REPORTS.parent / "docs" / "threats-to-validity.md").read_text(encoding="utf-8").split())
+    threats = _prose(DOCS / "threats-to-validity.md")
 
-    def area(name: str) -> str:
-        return f"{100 * _overhead(name).find('core', 'area').overhead.value:+.1f}"
-
-    asap7 = [area(f"overhead-asap7{clock}") for clock in ("-2ns", "", "-770ps")]
-    generic130 = [area(f"overhead-generic130{clock}") for clock in ("", "-5ns")]
+    asap7 = [_added_area(f"overhead-asap7{clock}") for clock in ("-2ns", "", "-770ps")]
+    generic130 = [_added_area(f"overhead-generic130{clock}") for clock in ("", "-5ns")]
     assert "asap7: {} % at 2 ns, {} % at 1 ns, {} % at 0.77 ns, its fastest".format(*asap7) in threats
     assert "generic130: {} % at 6.6 ns, {} % at 5 ns".format(*generic130) in threats
     libraries = ("generic7", "asap7", "sg13g2", "generic130", "sky130hd")
     of_library = {each: "" if each == "generic7" else f"-{each}" for each in libraries}
-    small = {each: area(f"overhead{end}") for each, end in of_library.items()}
-    large = {each: area(f"overhead-blackwell{end}") for each, end in of_library.items()}
-    assert "{} to {} % over five libraries".format(*sorted(small.values(), key=float)[:: len(small) - 1]) in threats
+    small = {each: _added_area(f"overhead{end}") for each, end in of_library.items()}
+    large = {each: _added_area(f"overhead-blackwell{end}") for each, end in of_library.items()}
+    least, most = (which(small.values(), key=float) for which in (min, max))
+    assert f"{least} to {most} % over five libraries" in threats
     first, *others = libraries
     sizes = [f"{small[first]} % (`small`) or {large[first]} % (`blackwell`) on {first}"]
     assert ", ".join([*sizes, *(f"{small[each]} or {large[each]} % on {each}" for each in others)]) in threats
 
 
 def test_pages_say_what_holding_operands_does() -> None:
-    threats = " ".join((REPORTS.parent / "docs" / "threats-to-validity.md").read_text(encoding="utf-8").split())
+    threats = _prose(DOCS / "threats-to-validity.md")
     held, fresh = _overhead("overhead-held"), _overhead("overhead")
     energies = [next(iter(each.find("core", "energy per MAC").values.values())) for each in (held, fresh)]
     more = f"{100 * (energies[0] / energies[1] - 1):.0f} % more"
     assert f"NVFP4 takes {more} power" in threats
-    assert f"So NVFP4 takes {more} energy a MAC" in " ".join(RESULTS.read_text(encoding="utf-8").split())
+    assert f"So NVFP4 takes {more} energy a MAC" in _prose(RESULTS)
     power, other = (each.find("core", "total power").overhead for each in (held, fresh))
     value, low, high, plain = (100 * each for each in (power.value, power.low, power.high, other.value))
     assert f"is {value:+.1f} % [{low:+.1f}, {high:+.1f}] instead of {plain:+.1f} %" in threats
@@ -547,7 +553,7 @@ def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
         for each in row.errors
         if each.default and each.format in four
     }
-    page = " ".join((REPORTS.parent / "docs" / "formats.md").read_text(encoding="utf-8").split())
+    page = _prose(DOCS / "formats.md")
 
     def more(one: str, other: str) -> list[float]:
         return [errors[one][kind] - errors[other][kind] for kind in errors[one]]
@@ -571,7 +577,7 @@ def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
     assert rows["four-over-six"] == {"four-over-six": better}
     assert f"have a similarity of {ours.mean:.4f} to those in FP32 with MixFP4" in page
     assert f"With NVFP4 it is {plain.mean:.4f}, and {better.mean:.4f} by the rule `four-over-six`" in page
-    accuracy = (REPORTS.parent / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    accuracy = (DOCS / "accuracy.md").read_text(encoding="utf-8")
     for name, other in (("MixFP4", ours), ("Four-over-Six", better)):
         (found,) = re.findall(rf"{name} (?:is above NVFP4 )?by (0\.\d+) \+- (0\.\d+)", accuracy)
         assert float(found[0]) == pytest.approx(other.mean - plain.mean, abs=1e-4)
@@ -581,7 +587,7 @@ def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
 def test_the_page_on_formats_states_in_prose_what_the_report_says() -> None:
     report = schema.load(REPORTS / "formats.json")
     assert isinstance(report, FormatsReport)
-    page = " ".join((REPORTS.parent / "docs" / "formats.md").read_text(encoding="utf-8").split())
+    page = _prose(DOCS / "formats.md")
     rows = {row.row: row for row in report.results}
 
     def over(name: str) -> tuple[float, float]:
@@ -645,7 +651,7 @@ def test_our_ratios_beside_published_ones_are_those_of_the_report() -> None:
     path = REPORTS / "formats.json"
     report = schema.load(path) if path.exists() else None
     assert report is None or isinstance(report, FormatsReport)
-    text = (REPORTS.parent / "docs" / "formats.md").read_text(encoding="utf-8")
+    text = (DOCS / "formats.md").read_text(encoding="utf-8")
     table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     found = {cells[0]: cells[-3:] for cells in table}
     ours = {label: [scope, *_ratios(report, name, scope, inverse)] for label, name, scope, inverse in PUBLISHED}
@@ -656,7 +662,7 @@ def test_differences_from_published_ratios_are_explained_row_by_row() -> None:
     """Figures in the words are the report's, or differences of two cells of the table."""
     report = schema.load(REPORTS / "formats.json")
     assert isinstance(report, FormatsReport)
-    text = (REPORTS.parent / "docs" / "formats.md").read_text(encoding="utf-8")
+    text = (DOCS / "formats.md").read_text(encoding="utf-8")
     words = " ".join(text.split("\nRow by row:\n")[1].split("\n## ")[0].split())
     headings = " ".join(re.findall(r"- \*([^*]+)\*", words))
     assert [label for label, *_ in PUBLISHED if label.split(" / ")[0] not in headings] == []
@@ -695,7 +701,7 @@ def test_ratios_are_of_the_row_over_its_baseline() -> None:
 
 def test_the_page_on_a_layer_states_what_the_report_says() -> None:
     """Each row of its tables of results is one of the report."""
-    text = (REPORTS.parent / "docs" / "layer.md").read_text(encoding="utf-8").split("## Results")[1].split("\n## ")[0]
+    text = (DOCS / "layer.md").read_text(encoding="utf-8").split("## Results")[1].split("\n## ")[0]
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     known = (REPORTS / "layer.md").read_text(encoding="utf-8").splitlines()
     assert [row for row in rows if row not in known] == []
@@ -707,7 +713,7 @@ def test_the_page_on_a_layer_states_what_the_report_says() -> None:
 
 def test_the_page_on_quantisers_states_what_the_reports_say() -> None:
     """MixFP4's over NVFP4's is known to a point."""
-    page = " ".join((REPORTS.parent / "docs" / "quantiser-rtl.md").read_text(encoding="utf-8").split())
+    page = _prose(DOCS / "quantiser-rtl.md")
     report = schema.load(REPORTS / "quantisers-mixfp4.json")
     assert isinstance(report, schema.QuantiserReport)
     area, energy = (
@@ -743,7 +749,7 @@ def test_the_page_on_quantisers_states_what_the_reports_say() -> None:
 def test_every_mutant_is_killed_or_proven(name: str) -> None:
     found = json.loads((REPORTS / f"{name}.json").read_text(encoding="utf-8"))["mutants"]
     assert all(mutant["killed"] or mutant["proof"] for mutant in found)
-    page = " ".join((REPORTS.parent / "docs" / "proofs.md").read_text(encoding="utf-8").split())
+    page = _prose(DOCS / "proofs.md")
     linked = f"[reports/{name}.md](../reports/{name}.md) has the outcome: of {len(found):,} mutants every one is killed"
     assert linked in page
 
@@ -755,7 +761,7 @@ def test_all_of_the_layer_went_through_the_rtl() -> None:
     assert all([each.gemm for each in row.rtl] == kinds for row in report.results)
     assert len(kinds) == 8
     assert {row.saturated for row in report.results} == {0}
-    text = (REPORTS.parent / "docs" / "layer.md").read_text(encoding="utf-8")
+    text = (DOCS / "layer.md").read_text(encoding="utf-8")
     exact = {row.name: f"{row.output_in_float64.snr_db:.2f} dB" for row in report.results}
     assert f"output of MixFP4 has {exact['mixfp4']}, that of Four-over-Six {exact['four-over-six']}." in text
     assert {row.name for row in report.results if row.output_in_float64 == row.output} == {"nvfp4", "nvint4"}
