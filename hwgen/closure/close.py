@@ -322,18 +322,21 @@ class _Closing:
         """A design with buffers, as long as they make it faster, and whether it got any.
 
         Repeaters between placed blocks come first; then buffers before sinks that can wait, and behind weak drivers.
+        What one kind leaves late may be late for want of the other. So both have their turn again while they gain.
         """
-        done = False
-        for insert in (_with_repeaters, _with_buffers):
-            before = np.inf
-            while target < sized.result.delay < (1 - _GAIN) * before:
-                modules, places, count = insert(sized, max(target, _NEXT * sized.result.delay))
-                if not count:
-                    break
-                trial = self.sized(self.state(modules, sized.design.layout, draft=places), target)
-                if trial.result.delay >= sized.result.delay:
-                    break
-                sized, before, done = trial, sized.result.delay, True
+        done, turn = False, np.inf
+        while target < sized.result.delay < (1 - _GAIN) * turn:
+            turn = sized.result.delay
+            for insert in (_with_repeaters, _with_buffers):
+                before = np.inf
+                while target < sized.result.delay < (1 - _GAIN) * before:
+                    modules, places, count = insert(sized, max(target, _NEXT * sized.result.delay))
+                    if not count:
+                        break
+                    trial = self.sized(self.state(modules, sized.design.layout, draft=places), target)
+                    if trial.result.delay >= sized.result.delay:
+                        break
+                    sized, before, done = trial, sized.result.delay, True
         return sized, done
 
     def closed(self, mapped: Mapping[str, Body], area: float, best: _State, clock_ns: float, rounds: int) -> Closed:

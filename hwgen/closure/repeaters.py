@@ -81,7 +81,8 @@ def insert_repeaters(
         units, old = nets.units(bit)
         loads = [unit.load for unit in units]
         slope, each = nets.slope(bit), _EACH * period
-        begins = nets.begins(bit, slope)
+        # A tree that leaves its net critical is not good enough.
+        begins = nets.begins(bit, slope) + _CRITICAL * period
         gain, tree = best_tree(loads, nets.source(bit), slope, repeaters, layout.technology, each, begins)
         if gain > _WORTH * period or old:
             for name in old:

@@ -2,8 +2,12 @@
 
 It is found by dynamic programming from the sinks up a Steiner tree of the net (van Ginneken, ISCAS 1990): at every
 branch, and along every long edge, a buffer of some drive may be put in. A buffer's delay is taken to be linear in its
-load, a wire's that of Elmore. The shortest tree leads to its sinks in roundabout ways where there are many. So trees of
+load, a wire's that of Elmore to the farthest end: timing takes a net to be so late for all that it leads to, see
+`hwgen.layout.Layout.wires`. The shortest tree leads to its sinks in roundabout ways where there are many. So trees of
 shorter ways and more wire are tried, too.
+
+A way to build a branch is three numbers: its load, when its ends have to be there, and the delay of its wire to the
+farthest of them. The second less the third is when its beginning has to switch.
 """
 
 from __future__ import annotations
@@ -231,8 +235,9 @@ def _new(made, what, first, second, x, y):
 
 
 @compiled
-def _good(capacitance, required):
+def _good(ways):
     """Which ways no other beats in load and required time; the least load first."""
+    capacitance, required = ways[0], ways[1] - ways[2]
     by_time = np.argsort(-required, kind="mergesort")
     order = by_time[np.argsort(capacitance[by_time], kind="mergesort")]
     kept = np.empty(len(order), np.int64)
@@ -245,23 +250,30 @@ def _good(capacitance, required):
 
 
 @compiled
+def _driven(ways, slope):
+    """The best way for a driver of a slope, and when it would have to switch without a load."""
+    best, latest = 0, -np.inf
+    for way in range(ways.shape[1]):
+        required = ways[1, way] - ways[2, way] - slope * ways[0, way]
+        if required > latest:
+            best, latest = way, required
+    return best, latest
+
+
+@compiled
 def _buffered(ways, things, net, made, x, y):
     """Ways with those through a buffer, the good ones."""
     n, kinds = ways.shape[1], len(net.repeaters)
-    more, behind = np.empty((2, n + kinds)), np.empty(n + kinds, np.int64)
+    more, behind = np.zeros((3, n + kinds)), np.empty(n + kinds, np.int64)
     more[:, :n] = ways
     behind[:n] = things
     for kind in range(kinds):
-        best = 0
-        slope = net.repeaters[kind, 2]
-        for way in range(1, n):
-            if ways[1, way] - slope * ways[0, way] > ways[1, best] - slope * ways[0, best]:
-                best = way
+        best, latest = _driven(ways, net.repeaters[kind, 2])
         more[0, n + kind] = net.repeaters[kind, 0]
-        more[1, n + kind] = ways[1, best] - slope * ways[0, best] - net.repeaters[kind, 1] - net.each
+        more[1, n + kind] = latest - net.repeaters[kind, 1] - net.each
         behind[n + kind] = things[best]
-    kept = _good(more[0], more[1])
-    found, its = np.empty((2, len(kept))), np.empty(len(kept), np.int64)
+    kept = _good(more)
+    found, its = np.empty((3, len(kept))), np.empty(len(kept), np.int64)
     for number in range(len(kept)):
         way = kept[number]
         found[:, number] = more[:, way]
@@ -275,13 +287,14 @@ def _buffered(ways, things, net, made, x, y):
 def _joined(ways, things, others, their, made):
     """Ways to build two branches, the good ones."""
     n, m = ways.shape[1], others.shape[1]
-    both = np.empty((2, n * m))
+    both = np.empty((3, n * m))
     for one in range(n):
         for other in range(m):
             both[0, one * m + other] = ways[0, one] + others[0, other]
             both[1, one * m + other] = min(ways[1, one], others[1, other])
-    kept = _good(both[0], both[1])
-    found, its = np.empty((2, len(kept))), np.empty(len(kept), np.int64)
+            both[2, one * m + other] = max(ways[2, one], others[2, other])
+    kept = _good(both)
+    found, its = np.empty((3, len(kept))), np.empty(len(kept), np.int64)
     for number in range(len(kept)):
         pair = kept[number]
         found[:, number] = both[:, pair]
@@ -295,9 +308,9 @@ def _along(ways, things, net, point, made, buffers):
     pieces, above = net.pieces[point], net.parent[point]
     piece = net.length[point] / pieces
     for number in range(pieces):
-        longer = np.empty_like(ways)
-        longer[0] = ways[0] + net.per_um[0] * piece
-        longer[1] = ways[1] - net.per_um[1] * piece * (0.5 * net.per_um[0] * piece + ways[0])
+        longer = ways.copy()
+        longer[0] += net.per_um[0] * piece
+        longer[2] += net.per_um[1] * piece * (0.5 * net.per_um[0] * piece + ways[0])
         ways = longer
         if buffers and number < pieces - 1:
             up = (number + 1) / pieces
@@ -319,7 +332,7 @@ def _tree(net, slope, buffers):
         np.zeros(256),
         np.ones(1, np.int64),
     )
-    ways, things = [np.zeros((2, 1)) for _ in range(points)], [np.zeros(1, np.int64) for _ in range(points)]
+    ways, things = [np.zeros((3, 1)) for _ in range(points)], [np.zeros(1, np.int64) for _ in range(points)]
     for point in range(points):
         ways[point][1, 0] = np.inf
         if 0 < point <= loads:
@@ -334,9 +347,5 @@ def _tree(net, slope, buffers):
         own, its, made = _along(own, its, net, point, made, buffers)
         above = net.parent[point]
         ways[above], things[above], made = _joined(ways[above], things[above], own, its, made)
-    best = 0
-    last = ways[0]
-    for way in range(1, last.shape[1]):
-        if last[1, way] - slope * last[0, way] > last[1, best] - slope * last[0, best]:
-            best = way
-    return last[1, best] - slope * last[0, best], things[0][best], made
+    best, latest = _driven(ways[0], slope)
+    return latest, things[0][best], made

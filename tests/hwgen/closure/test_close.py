@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from hwgen.cells import libraries, reader
+from hwgen.closure import close as closing
 from hwgen.closure.close import close
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
@@ -81,6 +82,26 @@ def test_wires_that_follow_the_cells(modules, library, fastest):
     assert closed.layout.faults() == []
     assert closed.record.delay_ns == analyse(closed.netlist, wires=closed.layout.wires()).delay
     assert layout.netlist is netlist
+
+
+def test_repeaters_and_buffers_take_turns(modules, library, monkeypatch):
+    """Where buffers have made a placed core faster, repeaters have their turn again; and the last turn gains little."""
+    turns = []
+    for name in ("repeaters", "buffers"):
+        insert = getattr(closing, f"_with_{name}")
+
+        def noted(sized, period, name=name, insert=insert):
+            turns.append((name, sized.result.delay))
+            return insert(sized, period)
+
+        monkeypatch.setattr(closing, f"_with_{name}", noted)
+    layout = lay_out(link(modules, TensorCore.module_name, library), technology_of(library), arrangement="flat")
+    closed = close(modules, TensorCore.module_name, library, 0.0, layout=layout)
+    assert check_core(closed.netlist, CONFIG, 500) >= 500
+    first = [name for name, _ in turns].index("buffers")
+    again = [delay for name, delay in turns[first:] if name == "repeaters"]
+    assert again
+    assert again[0] < 0.99 * turns[0][1]
 
 
 def test_what_is_late_by_little_is_begun_anew(modules, library, fastest, monkeypatch):

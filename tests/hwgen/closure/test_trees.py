@@ -81,6 +81,33 @@ def test_what_can_wait_goes_behind_a_repeater():
     assert behind == [1]
 
 
+def test_a_far_load_makes_its_wire_late_for_a_near_one():
+    """Timing takes a net's delay to be that to its farthest load: a repeater keeps the rest of the way apart."""
+    near, far = Load(10.0, 0.0, 1.0, 0.0), Load(40.0, 0.0, 1.0, 0.2)
+
+    def required(parts, at, slope):
+        """When the driver of a straight net has to switch, by the delay of its wire to the farthest end."""
+        ends = sorted(
+            (each[1][0], SMALL.capacitance, required(each[2], each[1][0], SMALL.slope) - SMALL.delay)
+            if isinstance(each, tuple)
+            else ([near, far][each].x, 1.0, [near, far][each].required)
+            for each in parts
+        )
+        last, late, load = at, 0.0, sum(capacitance for _, capacitance, _ in ends) + 0.2 * (ends[-1][0] - at)
+        whole = load
+        for place, capacitance, _ in ends:
+            load -= 0.2 * (place - last)
+            late += wire(place - last, load)
+            load, last = load - capacitance, place
+        return min(latest for _, _, latest in ends) - late - slope * whole
+
+    gain, tree = best_tree([near, far], (0.0, 0.0), 0.0, [SMALL], WIRE, 0.0)
+    assert gain == pytest.approx(required(tree, 0.0, 0.0) - required([0, 1], 0.0, 0.0), abs=1e-12)
+    assert gain > 0
+    assert 0 in tree
+    assert len(tree) == 2
+
+
 def test_long_nets_are_in_upper_layers():
     upper = Technology("test", 0.27, 0.054, 0.2, 0.03, "test", detour=1.0, long_from=50.0, long_resistance=0.003)
     load = [Load(150.0, 0.0, 1.5, 0.0)]
