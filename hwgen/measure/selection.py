@@ -351,14 +351,9 @@ def variants(config: TensorCoreConfig, lanes: Sequence[str], slots: Sequence[str
     return found
 
 
-def _taken_over(chosen: Chosen, other: Chosen) -> Chosen:
-    """A choice with the recipes of another one, for all modules that it has."""
-    return {module: other.get(module, how) for module, how in chosen.items()}
-
-
 def following(chosen: Chosen, other: Chosen, kept: Iterable[str] = (OF_LANES,)) -> Chosen:
     """A choice with the recipes of another one, for all modules that it has but those ``kept``: the lanes alone."""
-    return {**_taken_over(chosen, other), **{module: chosen[module] for module in kept}}
+    return {module: how if module in kept else other.get(module, how) for module, how in chosen.items()}
 
 
 def _variant(config: TensorCoreConfig) -> str:
@@ -546,7 +541,7 @@ class _Search:
                 alike = [other for other in others if self.lanes_of(other) == self.lanes_of(key)]
                 among = [
                     chosen[key],
-                    *(_taken_over(chosen[key], chosen[other]) for other in alike),
+                    *(following(chosen[key], chosen[other], kept=()) for other in alike),
                     *(following(chosen[key], chosen[best]) for best, *_ in keys),
                 ]
                 offered[key] = _distinct(key, purpose, among)

@@ -28,9 +28,12 @@ def library():
 @pytest.fixture(scope="module")
 def modules(cache, library):
     """The smallest core, mapped, with buffer trees."""
-    design, flow = Design(CONFIG, TensorCore), Flow(library, cache, workers=1)
-    recipes = [RECIPES["area"]]
-    jobs = design.plan(recipes, [0])
+    return _mapped(CONFIG, Flow(library, cache, workers=1), library)
+
+
+def _mapped(config, flow, library):
+    design = Design(config, TensorCore)
+    jobs = design.plan([RECIPES["area"]], [0])
     bodies = flow.synthesise(jobs, "test")
     return design.assembled(bodies, {job.module: RECIPES["area"] for job in jobs}, 0, library)
 
@@ -84,8 +87,8 @@ def test_wires_that_follow_the_cells(modules, library, fastest):
     assert layout.netlist is netlist
 
 
-def test_repeaters_and_buffers_take_turns(modules, library, monkeypatch):
-    """Where buffers have made a placed core faster, repeaters have their turn again; and the last turn gains little."""
+def test_repeaters_and_buffers_take_turns(cache, library, monkeypatch):
+    """Where buffers have made a placed core faster, repeaters have their turn again."""
     turns = []
     for name in ("repeaters", "buffers"):
         insert = getattr(closing, f"_with_{name}")
@@ -95,9 +98,11 @@ def test_repeaters_and_buffers_take_turns(modules, library, monkeypatch):
             return insert(sized, period)
 
         monkeypatch.setattr(closing, f"_with_{name}", noted)
-    layout = lay_out(link(modules, TensorCore.module_name, library), technology_of(library), arrangement="flat")
-    closed = close(modules, TensorCore.module_name, library, 0.0, layout=layout)
-    assert check_core(closed.netlist, CONFIG, 500) >= 500
+    config = TensorCoreConfig("four", "nvfp4", "nvfp4", rows=2, columns=2, groups=1, pipeline=("decoded", "terms"))
+    modules = _mapped(config, Flow(library, cache), library)
+    layout = lay_out(link(modules, TensorCore.module_name, library), technology_of(library))
+    closed = close(modules, TensorCore.module_name, library, 0.0, layout=layout, rounds=1)
+    assert check_core(closed.netlist, config, 500) >= 500
     first = [name for name, _ in turns].index("buffers")
     again = [delay for name, delay in turns[first:] if name == "repeaters"]
     assert again
