@@ -324,20 +324,25 @@ class _Closing:
         Repeaters between placed blocks come first; then buffers before sinks that can wait, and behind weak drivers.
         What one kind leaves late may be late for want of the other. So both have their turn again while they gain.
         """
-        done, turn = False, np.inf
+        given, turn = sized, np.inf
         while target < sized.result.delay < (1 - _GAIN) * turn:
             turn = sized.result.delay
             for insert in (_with_repeaters, _with_buffers):
-                before = np.inf
-                while target < sized.result.delay < (1 - _GAIN) * before:
-                    modules, places, count = insert(sized, max(target, _NEXT * sized.result.delay))
-                    if not count:
-                        break
-                    trial = self.sized(self.state(modules, sized.design.layout, draft=places), target)
-                    if trial.result.delay >= sized.result.delay:
-                        break
-                    sized, before, done = trial, sized.result.delay, True
-        return sized, done
+                sized = self.inserted(insert, sized, target)
+        return sized, sized is not given
+
+    def inserted(self, insert: _Insert, sized: _Sized, target: float) -> _Sized:
+        """A design with buffers of one kind, as long as they make it faster."""
+        before = np.inf
+        while target < sized.result.delay < (1 - _GAIN) * before:
+            modules, places, count = insert(sized, max(target, _NEXT * sized.result.delay))
+            if not count:
+                break
+            trial = self.sized(self.state(modules, sized.design.layout, draft=places), target)
+            if trial.result.delay >= sized.result.delay:
+                break
+            sized, before = trial, sized.result.delay
+        return sized
 
     def closed(self, mapped: Mapping[str, Body], area: float, best: _State, clock_ns: float, rounds: int) -> Closed:
         """The result, and the record of it; ``mapped`` are the modules before, of ``area`` um2."""
@@ -368,6 +373,9 @@ class _Closing:
 
 _Inserted = tuple[dict[str, Body], Mapping[str, tuple[float, float]], int]
 """Modules, places of new cells in the top module where they are known, and how many cells are new."""
+
+_Insert = Callable[[_Sized, float], _Inserted]
+"""Puts buffers of one kind into a design, for a period in ns."""
 
 
 def _with_repeaters(sized: _Sized, period: float) -> _Inserted:

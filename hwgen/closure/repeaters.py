@@ -82,8 +82,8 @@ def insert_repeaters(
         loads = [unit.load for unit in units]
         slope, each = nets.slope(bit), _EACH * period
         # A tree that leaves its net critical is not good enough.
-        begins = nets.begins(bit, slope) + _CRITICAL * period
-        gain, tree = best_tree(loads, nets.source(bit), slope, repeaters, layout.technology, each, begins)
+        enough = nets.begins(bit, slope) + _CRITICAL * period
+        gain, tree = best_tree(loads, nets.source(bit), slope, repeaters, layout.technology, each, enough)
         if gain > _WORTH * period or old:
             for name in old:
                 del cells[name]

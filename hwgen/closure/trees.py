@@ -119,7 +119,7 @@ def best_tree(
     repeaters: Sequence[Repeater],
     technology: Technology,
     each: float,
-    begins: float = np.inf,
+    enough: float = np.inf,
 ) -> tuple[float, list[Any]]:
     """The tree of repeaters that lets a net's driver be latest.
 
@@ -137,8 +137,8 @@ def best_tree(
         What a um of wire adds.
     each
         ns that a repeater must gain.
-    begins
-        ns when the driver would switch without a load. More wire is laid only where the shortest is too late for that.
+    enough
+        ns: a required time without a load that is late enough. More wire is laid only where the shortest tree has less.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def best_tree(
     plain, _, _ = _tree(shortest, slope, False)
     best, thing, made = _tree(shortest, slope, True)
     for directness in _DIRECT if len(loads) > 1 else ():
-        if best >= begins:
+        if best >= enough:
             break
         found, its, ways = _tree(routed(directness), slope, True)
         if found > best + each:
