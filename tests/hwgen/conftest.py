@@ -21,6 +21,7 @@ from hwgen.netlist.link import link
 from hwgen.report.json_schema import CONFIGURATION
 
 if TYPE_CHECKING:
+    from hwgen.measure.flow import Design, Flow
     from hwgen.measure.overhead import Overhead
 
 DIRECTORY = Path(os.environ.get("HWGEN_LIBERTY_DIR", Path(__file__).parents[2] / os.pardir / "shared" / "liberty"))
@@ -412,6 +413,19 @@ def _map(real_paths, workplace):
 def cache(common: Path) -> Path:
     """Where measurements of one and the same core find its syntheses."""
     return common / "cache"
+
+
+@pytest.fixture(scope="session")
+def mapped() -> "Callable[[Design, Flow, str], dict[str, Any]]":
+    """Netlists of a design's modules, all of them mapped by one recipe, the draw of which is 0."""
+    from hwgen.mapping.yosys import RECIPES
+
+    def modules(design: "Design", flow: "Flow", recipe: str = "area") -> dict[str, Any]:
+        how = RECIPES[recipe]
+        jobs = design.plan([how], [0])
+        return design.assembled(flow.synthesise(jobs, "test"), {job.module: how for job in jobs}, 0, flow.library)
+
+    return modules
 
 
 @pytest.fixture(scope="session")

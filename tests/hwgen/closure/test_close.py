@@ -10,7 +10,6 @@ from hwgen.closure.close import close
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.layout import lay_out, technology_of
-from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.checks import check_core
 from hwgen.measure.flow import Design, Flow
 from hwgen.netlist.link import link
@@ -26,16 +25,9 @@ def library():
 
 
 @pytest.fixture(scope="module")
-def modules(cache, library):
+def modules(cache, library, mapped):
     """The smallest core, mapped, with buffer trees."""
-    return _mapped(CONFIG, Flow(library, cache, workers=1), library)
-
-
-def _mapped(config, flow, library):
-    design = Design(config, TensorCore)
-    jobs = design.plan([RECIPES["area"]], [0])
-    bodies = flow.synthesise(jobs, "test")
-    return design.assembled(bodies, {job.module: RECIPES["area"] for job in jobs}, 0, library)
+    return mapped(Design(CONFIG, TensorCore), Flow(library, cache, workers=1))
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +79,7 @@ def test_wires_that_follow_the_cells(modules, library, fastest):
     assert layout.netlist is netlist
 
 
-def test_repeaters_and_buffers_take_turns(cache, library, monkeypatch):
+def test_repeaters_and_buffers_take_turns(cache, library, monkeypatch, mapped):
     """Where buffers have made a placed core faster, repeaters have their turn again."""
     turns = []
     for name in ("repeaters", "buffers"):
@@ -99,7 +91,7 @@ def test_repeaters_and_buffers_take_turns(cache, library, monkeypatch):
 
         monkeypatch.setattr(closing, f"_with_{name}", noted)
     config = TensorCoreConfig("four", "nvfp4", "nvfp4", rows=2, columns=2, groups=1, pipeline=("decoded", "terms"))
-    modules = _mapped(config, Flow(library, cache), library)
+    modules = mapped(Design(config, TensorCore), Flow(library, cache))
     layout = lay_out(link(modules, TensorCore.module_name, library), technology_of(library))
     closed = close(modules, TensorCore.module_name, library, 0.0, layout=layout, rounds=1)
     assert check_core(closed.netlist, config, 500) >= 500

@@ -7,7 +7,6 @@ from hwgen.cells import libraries, reader
 from hwgen.closure.close import close
 from hwgen.closure.relief import relieve
 from hwgen.config import TensorCoreConfig
-from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.checks import check_core
 from hwgen.measure.flow import Design, Flow
 from hwgen.netlist.link import link
@@ -103,13 +102,10 @@ def test_overloads_say_which_and_by_how_much(cells):
     assert netlist.driver[netlist.ports["y"].nets[0]] == found.cell
 
 
-def test_a_closed_core_has_no_overload(cache):
+def test_a_closed_core_has_no_overload(cache, mapped):
     """With wires so long that the mapped core has many; what it computes stays."""
-    library, config = reader.load(libraries.path("generic7")), CONFIG
-    design, how = Design(config, TensorCore), RECIPES["area"]
-    jobs = design.plan([how], [0])
-    bodies = Flow(library, cache).synthesise(jobs, "test")
-    modules = design.assembled(bodies, {job.module: how for job in jobs}, 0, library)
+    library = reader.load(libraries.path("generic7"))
+    modules = mapped(Design(CONFIG, TensorCore), Flow(library, cache))
     assumed = assumptions(library, wire_load=4.0)
     netlist = link(modules, TensorCore.module_name, library)
     closed = close(modules, TensorCore.module_name, library, 0.0, assumed=assumed, rounds=1)

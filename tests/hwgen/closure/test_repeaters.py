@@ -5,7 +5,6 @@ from hwgen.closure.classes import classes
 from hwgen.closure.repeaters import insert_repeaters
 from hwgen.config import TensorCoreConfig
 from hwgen.layout import lay_out, technology_of
-from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.checks import check_core
 from hwgen.measure.flow import Design, Flow
 from hwgen.netlist.fanout import TREE, tree_buffer
@@ -15,14 +14,11 @@ from hwgen.timing.compiled import compile_timing
 from hwgen.timing.loads import assumptions
 
 
-def test_a_core_with_repeaters(cache):
+def test_a_core_with_repeaters(cache, mapped):
     """All nets of the top module are critical: it is faster, its trees by fanout are gone, and it computes the same."""
     library = reader.load(libraries.path("generic7"))
     config = TensorCoreConfig("four", "nvfp4", "nvfp4", rows=2, columns=2, groups=1, pipeline=("decoded", "terms"))
-    design = Design(config, TensorCore)
-    jobs = design.plan([RECIPES["area"]], [0])
-    bodies = Flow(library, cache).synthesise(jobs, "test")
-    modules = design.assembled(bodies, {job.module: RECIPES["area"] for job in jobs}, 0, library)
+    modules = mapped(Design(config, TensorCore), Flow(library, cache))
     top = TensorCore.module_name
     netlist = link(modules, top, library)
     layout = lay_out(netlist, technology_of(library))

@@ -1,13 +1,14 @@
 """What a design does at work while it is closed: carried from netlist to netlist, and equal to a simulation."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hwgen.cells import libraries, reader
 from hwgen.config import TensorCoreConfig
-from hwgen.mapping.yosys import RECIPES
 from hwgen.measure import energy
 from hwgen.measure.built import build
 from hwgen.measure.energy import AtWork
@@ -29,7 +30,11 @@ CONFIG = TensorCoreConfig(
 
 @pytest.mark.parametrize(("kind", "clock_ns"), [(TensorCore, 1.6), (LaneArray, 0.7)])
 def test_every_netlist_of_a_closure_does_what_a_simulation_says(
-    kind: type[Block], clock_ns: float, cache: Path, monkeypatch: pytest.MonkeyPatch
+    kind: type[Block],
+    clock_ns: float,
+    cache: Path,
+    mapped: Callable[[Design, Flow, str], dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The clock is one for which buffers and repeaters go in."""
     sizes = []
@@ -48,9 +53,7 @@ def test_every_netlist_of_a_closure_does_what_a_simulation_says(
 
     monkeypatch.setattr("hwgen.measure.built.AtWork", Compared)
     design = Design(CONFIG, kind)
-    jobs = design.plan([RECIPES["speed"]], [0])
-    bodies = Flow(CELLS, cache).synthesise(jobs, "test")
-    modules = design.assembled(bodies, {job.module: job.recipe for job in jobs}, 0, CELLS)
+    modules = mapped(design, Flow(CELLS, cache), "speed")
     build(design, modules, clock_ns, "energy", Physical(), CELLS, STIMULUS)
     assert len(set(sizes)) > 1
     assert len(simulated) == 1

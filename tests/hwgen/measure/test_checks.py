@@ -1,4 +1,5 @@
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,25 +27,23 @@ def config(request: pytest.FixtureRequest) -> TensorCoreConfig:
 
 
 @pytest.fixture(scope="module")
-def mapped(config: TensorCoreConfig) -> dict[str, Any]:
-    design = Design(config, TensorCore)
-    bodies = Flow(CELLS).synthesise(design.plan([RECIPES["area"]], [0]), "synthesis")
-    return design.assembled(bodies, {module: RECIPES["area"] for _, module, _, _ in bodies}, 0, CELLS)
+def modules(config: TensorCoreConfig, mapped: Callable[[Design, Flow], dict[str, Any]]) -> dict[str, Any]:
+    return mapped(Design(config, TensorCore), Flow(CELLS))
 
 
-def _tied(mapped: dict[str, Any], port: str, value: str) -> Netlist:
+def _tied(modules: dict[str, Any], port: str, value: str) -> Netlist:
     """The netlist with an input port that nothing inside listens to any more."""
-    modules = copy.deepcopy(mapped)
-    core = modules["tensor_core"]
+    changed = copy.deepcopy(modules)
+    core = changed["tensor_core"]
     (net,) = core["ports"][port]["bits"]
     for cell in core["cells"].values():
         for bits in cell["connections"].values():
             bits[:] = [value if bit == net else bit for bit in bits]
-    return link(modules, "tensor_core", CELLS)
+    return link(changed, "tensor_core", CELLS)
 
 
-def test_a_sound_netlist_passes(mapped: dict[str, Any], config: TensorCoreConfig) -> None:
-    netlist = link(mapped, "tensor_core", CELLS)
+def test_a_sound_netlist_passes(modules: dict[str, Any], config: TensorCoreConfig) -> None:
+    netlist = link(modules, "tensor_core", CELLS)
     assert check_control(netlist, config) > 500
     assert check_core(netlist, config, 1000) >= 1500
 
@@ -53,30 +52,30 @@ def test_a_sound_netlist_passes(mapped: dict[str, Any], config: TensorCoreConfig
     ("port", "value"), [("result__ready", "1"), ("rst", "0"), ("step__valid", "1"), ("addend__valid", "1")]
 )
 def test_a_netlist_that_lost_its_control_is_caught(
-    mapped: dict[str, Any], config: TensorCoreConfig, port: str, value: str
+    modules: dict[str, Any], config: TensorCoreConfig, port: str, value: str
 ) -> None:
     with pytest.raises(ToolError, match="under gaps, stalls and resets"):
-        check_control(_tied(mapped, port, value), config)
+        check_control(_tied(modules, port, value), config)
 
 
-def test_a_netlist_that_says_it_takes_no_steps_is_caught(mapped: dict[str, Any], config: TensorCoreConfig) -> None:
-    modules = copy.deepcopy(mapped)
-    modules["tensor_core"]["ports"]["step__ready"]["bits"] = ["0"]
+def test_a_netlist_that_says_it_takes_no_steps_is_caught(modules: dict[str, Any], config: TensorCoreConfig) -> None:
+    changed = copy.deepcopy(modules)
+    changed["tensor_core"]["ports"]["step__ready"]["bits"] = ["0"]
     with pytest.raises(ToolError, match="takes no steps"):
-        check_control(link(modules, "tensor_core", CELLS), config)
+        check_control(link(changed, "tensor_core", CELLS), config)
 
 
 @pytest.mark.parametrize("config", CONFIGS[1:], indirect=True, ids=["exact"])
 @pytest.mark.parametrize("register", ["sum", "c_held", "nan_seen"])
 def test_an_exact_accumulator_that_lost_a_bit_is_caught(
-    register: str, mapped: dict[str, Any], config: TensorCoreConfig
+    register: str, modules: dict[str, Any], config: TensorCoreConfig
 ) -> None:
-    modules = copy.deepcopy(mapped)
+    changed = copy.deepcopy(modules)
     # Bit 0 of the register, found by its statement: the net behind has no name where the flip-flop inverts.
     (job,) = (job for job in Design(config, TensorCore).plan([RECIPES["area"]], [0]) if job.module == "accumulate")
     (line,) = (line for line, text in enumerate(job.verilog.splitlines(), 1) if f" {register} <= " in text)
-    cells = modules["accumulate"]["cells"].values()
+    cells = changed["accumulate"]["cells"].values()
     lost = next(cell for cell in cells if f"-{line}." in cell["attributes"].get("src", ""))
     lost["connections"]["D"] = ["0"]
     with pytest.raises(ToolError, match="differs from the golden model"):
-        check_core(link(modules, "tensor_core", CELLS), config)
+        check_core(link(changed, "tensor_core", CELLS), config)

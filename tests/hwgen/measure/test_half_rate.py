@@ -3,7 +3,9 @@
 import csv as csv_module
 import dataclasses
 import io
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,14 +131,11 @@ def test_an_overhead_at_half_the_rate_is_told(measured: Overhead, low: float, hi
     assert len(found) == (low > 0)
 
 
-def test_selectors_of_blocks_do_not_reach_elements(flow: Flow) -> None:
+def test_selectors_of_blocks_do_not_reach_elements(
+    flow: Flow, mapped: Callable[[Design, Flow], dict[str, Any]]
+) -> None:
     """Whatever stands where block scales and their selectors do, no net of an element toggles more or less."""
-    design = Design(MIXED, TensorCore)
-    jobs = design.plan([RECIPES["area"]], [0])
-    modules = design.assembled(
-        flow.synthesise(jobs, "synthesis"), {job.module: job.recipe for job in jobs}, 0, flow.library
-    )
-    netlist = link(modules, "tensor_core", flow.library)
+    netlist = link(mapped(Design(MIXED, TensorCore), flow), "tensor_core", flow.library)
     (steps,) = dataclasses.replace(AT_HALF, streams=1).steps(MIXED, MIXED.formats)
     rng = np.random.default_rng(7)
     scales = [rng.integers(0, 256, steps.a_scales.shape).astype(np.uint8) for _ in "ab"]

@@ -2,7 +2,9 @@ import csv as csv_module
 import dataclasses
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib.image
 import numpy as np
@@ -95,12 +97,8 @@ def test_all_blocks_e2m1_are_the_bits_of_the_baseline() -> None:
 
 
 @pytest.mark.parametrize("traffic", TRAFFIC)
-def test_traffic_is_what_it_says(flow: Flow, traffic: str) -> None:
-    design = Design(PAIR[0], TensorCore)
-    jobs = design.plan([RECIPES["area"]], [0])
-    bodies = flow.synthesise(jobs, "synthesis")
-    modules = design.assembled(bodies, {job.module: job.recipe for job in jobs}, 0, flow.library)
-    netlist = link(modules, "tensor_core", flow.library)
+def test_traffic_is_what_it_says(flow: Flow, traffic: str, mapped: Callable[[Design, Flow], dict[str, Any]]) -> None:
+    netlist = link(mapped(Design(PAIR[0], TensorCore), flow), "tensor_core", flow.library)
     gates = Gates(netlist, timing.analyse(netlist))
     found = core_activity(gates, PAIR[0], PAIR[0].formats, dataclasses.replace(STIMULUS, traffic=traffic))
     last = {port: found.outputs[port][-3:, :, 0] for port in ("step__ready", "result__valid")}
