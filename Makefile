@@ -82,7 +82,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) compare --search $(ASAP7) --name overhead-asap7 $(ARGS); \
 	  $(HWGEN) compare --search --clock 2 --runs 6 $(ASAP7) --name overhead-asap7-2ns $(ARGS); \
 	  $(HWGEN) compare --search --clock 0.87 --runs 6 $(ASAP7) --name overhead-asap7-870ps $(ARGS); \
-	  $(HWGEN) compare --search --clock 0.77 --runs 6 $(ASAP7) --name overhead-asap7-770ps $(ARGS); \
+	  $(HWGEN) compare --search --clock 0.77 --runs 16 $(ASAP7) --name overhead-asap7-770ps $(ARGS); \
 	  $(HWGEN) compare --search --config blackwell --runs 6 $(ASAP7) --name overhead-blackwell-asap7 $(ARGS); \
 	  $(HWGEN) compare --search --config blackwell --runs 6 \
 	    --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" --name overhead-blackwell-sg13g2 $(ARGS); \

@@ -211,7 +211,7 @@ HALF_RATE = {
 COLLIDING = {*ROWS, *HALF_RATE} - {"overhead-weights"}
 """Reports on MixFP4 for both operands, where products collide in merged lanes."""
 
-EARLIER = {"overhead-asap7-770ps", *HALF_RATE}
+EARLIER = {*HALF_RATE}
 """Reports that were measured when decoders told the lanes of MixFP4 which numbers are 5 or 7 (decision 0008)."""
 
 OTHERS = {"overhead-nvint4", *HALF_RATE} - {*ROWS}
