@@ -80,13 +80,14 @@ CORES = (
         for name, dot in (
             *(("if4", "merged"), ("mxfp4", "merged"), ("blockdialect", "signed"), ("w4a8", "shifted")),
             *(("mxfp8-e5m2", "windowed"), ("hif4", "nested"), ("int8", "multiplier")),
+            ("mixfp4-mx-multi", "merged"),
         )
     ),
 )
 """Cores that have all numerics, micro-architectures, slots and registers, and loops of 1 to 5 cycles.
 
 Their formats have scales with factors, powers of two, many kinds of elements, infinities, shifted sub-groups, and no
-scale.
+scale. One core has scales at half the rate, too.
 """
 
 
