@@ -358,7 +358,7 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
     settled = 100 * _overhead("overhead-multi-sg13g2").find("core", "total power, no glitches").overhead.value
     assert f"Without glitches it takes {settled:.1f} % more power there" in page
     uniform = 100 * _overhead("overhead-multi-e0m3").find("core", "total power").overhead.value
-    assert "Over uniform 4-bit codes, [its area is the same](docs/half-rate.md#what-mixfp4-adds)" in text
+    assert "has uniform 4-bit codes, [its area is the same](docs/half-rate.md#what-mixfp4-adds)" in text
     assert f"its power {uniform:+.1f} %" in text
     assert f"On data of their own MixFP4 takes {uniform:.1f} % more power" in page
     clocks = [100 * each.overhead.value for each in _explored().results if each.metric == "area" and each.overhead]
@@ -472,6 +472,11 @@ def test_the_page_on_results_says_what_the_clock_does() -> None:
     assert f"its element takes {any_delay:.0f} um2 on generic7" in results
     times = f"At 1 ns it takes {at_1ns / any_delay:.2f} times that, at 0.85 ns {at_850ps_too / any_delay:.2f} times"
     assert times in results
+    smallest = [each for each in _explored().results if each.metric == "area"][-1]
+    core = next(iter(_overhead("overhead").find("core", "area").values.values()))
+    least = smallest.values["nvfp4-small"]
+    assert f"NVFP4's smallest core takes {least:,.0f} um2, at {smallest.limit.value:g} ns" in results
+    assert f"At 1 ns the placed core takes {core / least:.2f} times that" in results
     fast, usual = _added_area("overhead-generic130-5ns"), _added_area("overhead-generic130")
     assert f"On generic130 it is {usual} % at 6.6 ns and {fast} % at 5 ns" in results
     binary = "merged-binary"
