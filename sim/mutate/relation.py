@@ -11,6 +11,7 @@ from hwgen.formats.unscaled import HIGHEST_PRODUCT, SCALE
 from hwgen.rtl.accumulate.aligned_sum import Windows
 from hwgen.rtl.accumulate.products import ProductWindows
 from hwgen.rtl.accumulate.terms import emax_layout, terms_layout
+from hwgen.rtl.lanes import lanes
 
 __all__ = [
     "GUESSES",
@@ -148,14 +149,31 @@ def implied(config: Built, registers: Collection[str]) -> list[tuple[str, str]]:
     return [(name, valid) for name in enters] if valid in registers else []
 
 
+def _decoded(config: TensorCoreConfig) -> list[str]:
+    """Verilog conditions that magnitudes of decoded numbers are those of the format; none where they are no field."""
+    conditions = []
+    for side in "ab":
+        layout = lanes(config).layout(side)
+        if "magnitude" not in dict(layout):
+            continue
+        field = layout["magnitude"]
+        others = sorted({*range(1 << field.width)} - config.form(side).magnitudes)
+        for lane in range(config.bounds.lanes):
+            low = lane * layout.size + field.offset
+            magnitude = f"{side}[{low + field.width - 1}:{low}]"
+            conditions += [f"{magnitude} != {other}" for other in others]
+    return conditions
+
+
 def in_range(config: Built, module: str) -> list[str]:
     """Verilog conditions that the inputs of a block keep in every core, none of them for most blocks.
 
     They are those of `hwgen.formats.Bounds`: the largest block sum, the largest term, and the exponents of two scales;
-    a term with a zero scale is zero. With a slot the exponents are those of products, too. The words of a block's
-    products at half the rate have nothing in their top place, which ``tests/hwgen/rtl/accumulate/test_products.py``
-    proves. Where they stand for a term there is nothing above them, which ``test_stepwise_proof.py`` there proves. In
-    quantisers: exponents of a block with a scale, and of a tensor scale.
+    a term with a zero scale is zero. Numbers that lanes multiply are of the format, but for those of a slot. With a
+    slot the exponents are those of products, too. The words of a block's products at half the rate have nothing in
+    their top place, which ``tests/hwgen/rtl/accumulate/test_products.py`` proves. Where they stand for a term there is
+    nothing above them, which ``test_stepwise_proof.py`` there proves. In quantisers: exponents of a block with a scale,
+    and of a tensor scale.
 
     Parameters
     ----------
@@ -168,6 +186,8 @@ def in_range(config: Built, module: str) -> list[str]:
         if module.startswith(("block_scale", "scale_division")):
             return ["empty || ($signed(exponent) >= -7 && $signed(exponent) <= 14)"]
         return ["$signed(tensor_exponent) >= -100", "$signed(tensor_exponent) <= 126"] if module == "core" else []
+    if module == "dot_product" and not config.slotted:
+        return _decoded(config)
     bounds = config.bounds
     largest, highest = bounds.largest_sum, bounds.exponent_span
     if module == "scale_product":

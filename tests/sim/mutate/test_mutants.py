@@ -176,6 +176,30 @@ def test_ranges_of_registers_are_taken_for_granted():
     assert verdicts == {True, False}
 
 
+@pytest.mark.skipif(not available(), reason="no C++ compiler: set CXX, or put c++, g++ or clang++ on PATH")
+def test_numbers_of_the_format_are_taken_for_granted():
+    """Behind registers of numbers, too: of an odd number and 8 or 12 a lane has no carry that meets their product."""
+    config = TensorCoreConfig("timed", "mixfp4", "mixfp4", 1, 1, 1, "merged-timed", pipeline=("decoded", "tree"))
+    modules = design(TensorCore, config, "core")
+    texts = lowered(modules, "core")
+    every = mutants(texts, lowered(modules, "core", clean=True), 0)
+    found = [m for m in every if m.module == "dot_product" and m.detail == "A cut to 15 bits"]
+    found = [m for m in found if " \\a [0] }" in m.copy and " \\b [3] }" in m.copy]
+    engine, confronted = MutantEngine(config, planted(texts, found)), situations(config, 2000)
+    fates = [killer(engine, number, confronted) is not None for number in range(1, len(found) + 1)]
+    assert {*fates} == {True, False}
+    assert [not proven(config, texts, mutant, "dot_product") for mutant in found] == fates
+
+
+@pytest.mark.parametrize("name", ["mixfp4-small", "nvfp4-small", "if4-small", "mixfp4-multi-small"])
+def test_no_number_of_a_format_is_ruled_out(name):
+    config = replace(NAMED[name], dot="merged")
+    for side in "ab":
+        ruled_out = {int(each.split()[-1]) for each in in_range(config, "dot_product") if each.startswith(f"{side}[")}
+        assert not ruled_out & config.form(side).magnitudes
+        assert bool(ruled_out) == (not config.slotted)
+
+
 SLOTTED = replace(
     CONFIG, slot="full", pipeline=("operands", "decoded", "tree", "factors", "terms", "compared", "aligned", "total")
 )
