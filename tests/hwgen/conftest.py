@@ -416,7 +416,7 @@ def cache(common: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def mapped() -> "Callable[[Design, Flow, str], dict[str, Any]]":
+def mapped() -> "Callable[..., dict[str, Any]]":
     """Netlists of a design's modules, all of them mapped by one recipe, the draw of which is 0."""
     from hwgen.mapping.yosys import RECIPES
 
