@@ -17,7 +17,7 @@ help: ## Show this list
 synth: $(VENV)/base ## Measure mixfp4-small against nvfp4-small; writes reports/overhead.*
 	$(HWGEN) synth --name overhead $(ARGS)
 
-test: $(VENV)/test lint ## Check style and types, run the tests; of those with many cases a sample
+test: $(VENV)/test lint ## Check style and types, run the tests; of slow ones a part, each day another one
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
 test-all: ## The same with every case, and with the tests that take longest
