@@ -146,11 +146,17 @@ def scale_type(form: BlockFormat) -> np.dtype[Any]:
 
 @cache
 def negated(form: BlockFormat) -> NDArray[np.uint8]:
-    """For each code the one of the negative value, in all elements of the format; a code that has none stays."""
+    """For each code the one of the negative value, in all elements of the format, or else in the first of them.
+
+    if4 has no such code for all: a sign in E2M1, and two's complement in its integers. A code that has none stays.
+    """
     codes = range(1 << form.code_width)
     found = []
     for code in codes:
-        others = [other for other in codes if all(_are_opposite(element, code, other) for element in form.elements)]
+        for elements in (form.elements, form.elements[:1]):
+            others = [other for other in codes if all(_are_opposite(element, code, other) for element in elements)]
+            if others:
+                break
         others = others or [code]
         found.append(others[0] if code else others[-1])  # of two zeros the other one
     table = np.array(found, np.uint8)

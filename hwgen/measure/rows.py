@@ -57,15 +57,15 @@ NOT_BUILT = {
 BASELINE = NAMED[f"nvfp4-{SIZE}"]
 """What all rows are compared with."""
 
-TWICE = ("mixfp4-2x16",)
+TWICE = tuple(f"{form}-2x16" for form in ("mixfp4", "nvint4", "if4", "razer", "msfp12"))
 """Rows of the default table with two blocks in a step, besides the baseline's: beside formats with blocks of 32."""
 
 _ORDER = (
     # Blocks of E2M1 or 4-bit integers that are common, or a small step from those.
-    *("nvfp4", "mixfp4", *TWICE, "mixfp4-weights", *RULES, "nvint4"),
+    *("nvfp4", "mixfp4", "mixfp4-2x16", "mixfp4-weights", *RULES, "nvint4", "nvint4-2x16"),
     *("mxfp4", "mxfp4-2x16", "fp4-ue5m3-b16", "fp4-ue5m3-b32"),
     # With hardware of their own.
-    *("if4", "razer", "blockdialect", "hif4", "msfp12"),
+    *("if4", "if4-2x16", "razer", "razer-2x16", "blockdialect", "hif4", "msfp12", "msfp12-2x16"),
     # Of six and eight bits.
     *("mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e2m3", "mxfp6-e3m2", "mxint8", "w4a8"),
     # Of the literature, with other lanes.

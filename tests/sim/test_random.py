@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hwgen.config import LOOP_REGISTERS, NAMED, TensorCoreConfig
-from sim.random import decoded, random_steps
+from hwgen.formats import BLOCK_FORMATS
+from sim.random import decoded, negated, random_steps
 
 CONFIG = TensorCoreConfig("x", "mixfp4", "mixfp4", 3, 2, 2)
 
@@ -30,6 +31,18 @@ def test_random_steps_start_and_end_whole(turns):
             assert len(steps) == count
             assert steps.first[:turns].all()
             assert steps.last[-1]
+
+
+@pytest.mark.parametrize("form", BLOCK_FORMATS.values(), ids=BLOCK_FORMATS)
+def test_numbers_have_a_negative(form):
+    """The largest of the first element among them, on which sums of either sign depend."""
+    values = form.elements[0].values
+    others = negated(form)
+    opposite = [np.isfinite(value) and values[other] == -value for value, other in zip(values, others, strict=True)]
+    largest = max(range(len(values)), key=lambda code: values[code] if np.isfinite(values[code]) else 0)
+    assert opposite[largest]
+    # All but two at most: a special value, and the most negative integer.
+    assert sum(opposite) + sum(not np.isfinite(value) for value in values) >= len(values) - 2
 
 
 def test_random_steps_reach_the_corners():
