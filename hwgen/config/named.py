@@ -176,7 +176,8 @@ def named(name: str) -> TensorCoreConfig:
 def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any]:
     """Fields of a core of the shape and the registers of ``small``, for formats of a user's own.
 
-    The lanes are the first of ``merged``, ``signed``, ``multiplier`` and ``windowed`` that can multiply the formats.
+    The lanes are the first of ``merged``, ``signed``, ``nested``, ``shifted``, ``multiplier`` and ``windowed`` that can
+    multiply the formats. ``multiplier`` takes more area than those before it.
     There are as many fraction bits as by default, or the nearest number that the formats allow.
 
     Raises
@@ -187,7 +188,7 @@ def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any
     found: dict[str, Any] = {"rows": 4, "columns": 4, "groups": groups, "clock_gating": True}
     found["pipeline"] = _SMALL if a.significand_bits or b.significand_bits else _PLAIN
     if a.size == b.size and a.sums == b.sums:  # a core of others is refused
-        lanes = ("merged", "signed", "multiplier", "windowed")
+        lanes = ("merged", "signed", "nested", "shifted", "multiplier", "windowed")
         why_not = {dot: DOTS[dot].supports(a, b) for dot in lanes}
         found["dot"] = next((dot for dot, reason in why_not.items() if reason is None), None)
         if found["dot"] is None:

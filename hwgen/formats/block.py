@@ -152,6 +152,11 @@ class BlockFormat:
             )
         if self.shifts:
             self._check_shifts()
+        elif self.scale_bytes > 2:
+            raise InputError(
+                f"block format {self.name}: scale_bytes = {self.scale_bytes}: takes shifts;"
+                " 1 or 2 hold a scale and its selector"
+            )
         if self.scale_width > self.stored_scale_width:
             stored = {0: "0 bytes", 1: "byte", 2: "two bytes", 4: "four bytes"}[self.scale_bytes]
             what = (

@@ -39,17 +39,17 @@ NOT_BUILT = {
         " -1 or 1, so that no code is zero; a core here takes whole products in every cycle, and the zeros that pad K"
     ),
     "int4-fp16": (
-        "FP16 activations have an exponent each, and share no scale of a block; a core here adds up the products of a"
-        " block exactly before it is scaled, which would take 47 bits and a sign, and the operands and shifters of a"
-        " core for FP16"
+        "FP16 activations have significands of 11 bits and share no scale of a block; a core here takes elements of 8"
+        " bits at most, and no lane of it multiplies such a significand: operands, lanes and aligners would be those of"
+        " a core for FP16"
     ),
     "l-mul": (
         "arXiv 2410.00907 adds the codes of two floating-point numbers instead of multiplying them; a core here gives"
-        " the sum of exact products, and a sum of inexact ones has nothing exact to be held against"
+        " the sum of exact products, and its golden model, its coverage and its proofs rest on that"
     ),
     "opt1": (
-        "arXiv 2503.06342 accumulates integers in two words that are added up once, at the end; a core here aligns and"
-        " rounds its sum in every cycle, for which the two words must be one, and all rows have that accumulator"
+        "arXiv 2503.06342 accumulates integers in two words that are added up once, at the end; a core here rounds to"
+        " FP32 in every cycle, as all rows do so that they can be compared, and for that the two words must be one"
     ),
 }
 """Rows of the literature that no core here can be, by name, and what of its contract their hardware does not have."""
@@ -57,7 +57,7 @@ NOT_BUILT = {
 BASELINE = NAMED[f"nvfp4-{SIZE}"]
 """What all rows are compared with."""
 
-TWICE = tuple(f"{form}-2x16" for form in ("mixfp4", "nvint4", "if4", "razer", "msfp12"))
+TWICE = tuple(f"{form}-2x16" for form in ("mixfp4", "nvint4", "if4", "razer", "msfp12", "int4", "int8"))
 """Rows of the default table with two blocks in a step, besides the baseline's: beside formats with blocks of 32."""
 
 _ORDER = (
@@ -69,7 +69,7 @@ _ORDER = (
     # Of six and eight bits.
     *("mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e2m3", "mxfp6-e3m2", "mxint8", "w4a8"),
     # Of the literature, with other lanes.
-    *("int4", "int8", "w4a8-int", "ternary", *NOT_BUILT),
+    *("int4", "int4-2x16", "int8", "int8-2x16", "w4a8-int", "ternary", *NOT_BUILT),
 )
 """Rows as the table has them; any others come last."""
 
@@ -140,12 +140,15 @@ def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
         if row.name in found:
             raise InputError(f"--rows: {row.name!r} is given twice")
         if row.config is not None and (reason := not_comparable(row.config)) is not None:
-            raise InputError(f"--rows: {name!r} {reason}")
+            more = "; groups = 2 in the file adds up two blocks in a step" if is_path(name) else ""
+            raise InputError(f"--rows: {name!r} {reason}{more}")
         found[row.name] = row
     return tuple(found.values())
 
 
 def _row(name: str) -> Row:
+    if not name:
+        raise InputError("--rows: has an empty name; put one between each two commas")
     if is_path(name):
         return _row_of_file(name)
     if name in RULES:
@@ -155,8 +158,11 @@ def _row(name: str) -> Row:
     if (config := find(f"{name}-{SIZE}")) is not None:
         return Row(name, config)
     if name in BLOCK_FORMATS:
-        return Row(name, None, f"no configuration {name}-{SIZE}")
-    near = difflib.get_close_matches(name, (*every(), *BLOCK_FORMATS), n=1)
+        sides = {row: NAMED[f"{row}-{SIZE}"].formats for row in known()}
+        cores = [row for row, formats in sides.items() if row != name and name in {form.name for form in formats}]
+        which = f"; it is one format of {', '.join(cores)}" if cores else ""
+        return Row(name, None, f"no configuration {name}-{SIZE}{which}")
+    near = difflib.get_close_matches(name.removesuffix(f"-{SIZE}"), every(), n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise InputError(f"--rows: unknown row {name!r}: known are {', '.join(every())}{hint}")
 

@@ -103,6 +103,8 @@ class BlockFormat:
             raise ArgumentError(
                 f"{self.name}: scale_bytes must be 1, 2 or 4, or 0 where there is no scale; got {self.scale_bytes}"
             )
+        if self.scale_bytes > 2 and not self.shifts:
+            raise ArgumentError(f"{self.name}: scale_bytes must be 1 or 2 without shifts; got {self.scale_bytes}")
         stored = 8 * self.scale_bytes
         if self.tag_bit is not None and not self.scale.width <= self.tag_bit <= stored - self.selector_bits:
             raise ArgumentError(

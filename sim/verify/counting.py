@@ -165,7 +165,7 @@ def _count_modes(counts: Counts, steps: Steps, own: NDArray[np.uint32], run: Run
     waits = offered[end] - offered[begin] > 0
     np.add.at(counts["modes in a row"], (half[1:], half[:-1], np.where(end == begin, 0, 1 + waits)), 1)
     seen = ~steps.half & (own != NAN).any(axis=(1, 2))
-    np.add.at(counts["types ignored"], (steps.a_types[seen], steps.b_types[seen]), 1)
+    np.add.at(counts["types of FP4"], (steps.a_types[seen], steps.b_types[seen]), 1)
 
 
 def _count_streams(counts: Counts, steps: Steps, run: Run, given_in: tuple[Any, ...]) -> None:

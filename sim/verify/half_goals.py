@@ -99,7 +99,7 @@ def _elements(config: TensorCoreConfig, add: Callable[..., None], slots: Axis) -
     if ignored := range(int(config.half_scaled), config.groups):
         kinds = ((side, kinds_of_scales(config.form(side.lower()))) for side in "AB")
         add(PREFIX + "scales ignored", ("block", numbers(ignored)), *kinds)
-    add("types ignored", ("A", numbers(range(1 << TYPE_BITS))), ("B", numbers(range(1 << TYPE_BITS))))
+    add("types of FP4", ("A", numbers(range(1 << TYPE_BITS))), ("B", numbers(range(1 << TYPE_BITS))))
 
 
 _PAIRS = ("+ +", "- +", "+ -", "- -")

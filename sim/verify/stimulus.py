@@ -116,6 +116,8 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
         make(steps, np.flatnonzero(purpose == number), rng)
     # What every run needs, whatever was drawn.
     set_what_runs_need(config, steps.first, steps.last)
+    # Made anew: where a step selects the elements, its scales have the selector of the step above them.
+    steps = dataclasses.replace(steps)
     return Stimulus(steps, _pattern(count, rng), _pattern(count, rng), _pattern(count, rng))
 
 

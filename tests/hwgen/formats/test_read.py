@@ -85,7 +85,7 @@ def test_what_is_not_said_is_as_in_small(tmp_path: Path) -> None:
     # Magnitudes of seven bits take other lanes.
     path.write_text('[elements.Q8]\ninteger = 8\n[formats.plain]\nelements = ["Q8"]\nscale = "UE4M3"\nblock = 64\n')
     config = resolved(str(path))
-    assert (config.dot, config.fraction_bits) == ("multiplier", config.bounds.most_fraction_bits(1))
+    assert (config.dot, config.fraction_bits) == ("shifted", config.bounds.most_fraction_bits(1))
     assert config.fraction_bits < 35
 
 
@@ -346,6 +346,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"form": {"scale_bytes": 5}}, "formats.mine.scale_bytes = 5: must be a whole number from 0 to 4"),
     ({"form": {"scale_bytes": 3}}, "formats.mine: .*scale_bytes = 3: must be 1, 2 or 4, or 0 without a scale"),
     ({"form": {"scale_bytes": 0}}, "formats.mine: .*scale_bytes = 0: must be 1, 2 or 4, or 0 without a scale"),
+    (
+        {"form": {"scale_bytes": 4}},
+        "formats.mine: .*scale_bytes = 4: takes shifts; 1 or 2 hold a scale and its selector",
+    ),
     ({"form": {"shifts": 2}}, "formats.mine.shifts = 2: must be a list of whole numbers from 1 to 128"),
     ({"form": {"shifts": [0]}}, r"formats.mine.shifts = \[0\]: must be a list of whole numbers from 1 to 128"),
     ({"form": {"shifts": [2]}}, "formats.mine: .*shifts of 8 bits have no place beside scale S"),

@@ -137,6 +137,7 @@ WIDE = ScaleFormat("UE5M3", exponent_bits=5, mantissa_bits=3, bias=15, nan=0xFF,
         ({"factors": (0,)}, "factors = (0,)"),
         ({"factors": (1,), "scale": E8M0}, "factors = (1,): scale E8M0 has no significand"),
         ({"scale_bytes": 3}, "scale_bytes = 3: must be 1, 2 or 4"),
+        ({"scale_bytes": 4}, "scale_bytes = 4: takes shifts"),
         ({"scale_bytes": 0}, "scale_bytes = 0: must be 1, 2 or 4, or 0 without a scale"),
         (
             {"scale_bytes": 0, "scale": NONE, "elements": (E2M1, E1M2)},

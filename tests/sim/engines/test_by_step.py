@@ -8,6 +8,7 @@ import pytest
 
 from hwgen.config import NAMED
 from sim import golden, tensors
+from sim.engines import Pattern
 from sim.random import random_steps
 from sim.steps import Steps, gather, schedule, schedule_held
 from sim.unscaled import Unscaled
@@ -17,10 +18,19 @@ MIXED = dataclasses.replace(SMALL, a="mixfp4", b="mixfp4")
 E2M1 = (0, 0.5, 1, 1.5, 2, 3, 4, 6)
 
 
-@pytest.mark.parametrize("groups", [1, 2])
-def test_random(groups, compiled):
-    config = dataclasses.replace(SMALL, groups=groups)
-    steps = random_steps(config, 4000, np.random.default_rng(groups))
+@pytest.mark.parametrize(
+    ("groups", "more"),
+    [
+        (1, {}),
+        (2, {"slot": "split", "dot": "merged-timed"}),
+        (4, {"rows": 2, "columns": 2, "pipeline": NAMED["nvfp4-e0m3-multi-blackwell"].pipeline}),
+        (1, {"slot": "quadrants", "dot": "significand"}),
+    ],
+)
+def test_random(groups, more, compiled):
+    config = dataclasses.replace(SMALL, groups=groups, **more)
+    rng = np.random.default_rng(groups)
+    steps = random_steps(config, 4000, rng)
     fp4 = ~steps.half
     for types, scales in ((steps.a_types, steps.a_scales), (steps.b_types, steps.b_scales)):
         assert set(types[fp4]) == set(range(8))
@@ -28,6 +38,8 @@ def test_random(groups, compiled):
             scales[fp4] >> 7, np.broadcast_to((types[fp4] >> 1 & 1)[:, None, None], scales[fp4].shape)
         )
     np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
+    halting = {name: Pattern.random(0.6, rng) for name in ("offer", "supply", "take")}
+    np.testing.assert_array_equal(compiled(config).run(steps, **halting).results, steps.expected())
 
 
 def test_steps_are_those_of_mixfp4_with_all_selectors_alike():

@@ -282,6 +282,10 @@ def shifted(elements=(S1P2,), shifts=(8, 4), scale_bytes=2, **more):
             lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, scale_bytes=3),
             "scale_bytes must be 1, 2 or 4, or 0 where .*; got 3",
         ),
+        (
+            lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, scale_bytes=4),
+            "scale_bytes must be 1 or 2 without shifts; got 4",
+        ),
         (lambda: shifted(elements=(E2M1,)), r"x: shifts = \(8, 4\): take elements that are all whole numbers"),
         (lambda: shifted(elements=(S1P2, S1P2), tag_bit=8), r"x: shifts = \(8, 4\): take elements of one kind"),
         (lambda: shifted(factors=(2,)), r"x: shifts = \(8, 4\): take elements of one kind"),

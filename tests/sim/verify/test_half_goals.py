@@ -26,6 +26,7 @@ CORES = {
         **{"slot": "separate", "half_fraction_bits": 37, "fraction_bits": 37, "empty_blocks": "excluded"},
     ),
     "scaled": TensorCoreConfig("core", "nvfp4", "mixfp4", 4, 3, 2, slot="full", half_scale="e8m0"),
+    "by step": TensorCoreConfig("core", "nvfp4-e0m3", "nvfp4-e0m3", 4, 4, 1, slot="split"),
 }
 CORE = TensorCoreConfig("core", "mixfp4", "mixfp4", 1, 1, 1, slot="full")
 E4M3, E5M2, E2M3, E2M1 = (ELEMENT_TYPES[name] for name in ("e4m3", "e5m2", "e2m3", "e2m1"))
@@ -65,7 +66,7 @@ def test_goals_of_fp4_stay_beside_them():
     assert {*multi} - scaled == {PREFIX + "scales ignored"}
     others = {*multi} - {*small}
     assert {name for name in others if not name.startswith(PREFIX)} == {
-        "types ignored",
+        "types of FP4",
         "modes of a tile",
         "modes in a row",
     }
@@ -108,7 +109,7 @@ def counted(steps, accepted=None, offer=None):
             wanted[name].label(tuple(index)): int(counts[name][tuple(index)]) for index in np.argwhere(counts[name])
         }
         for name in wanted
-        if name.startswith(PREFIX) or name in ("types ignored", "modes of a tile", "modes in a row")
+        if name.startswith(PREFIX) or name in ("types of FP4", "modes of a tile", "modes in a row")
     }
 
 
@@ -228,9 +229,9 @@ def test_ignored_scales_and_types():
     }
     step = single([0x38], [0x38], (7, 2))
     step.half[:] = False
-    assert counted(step)["types ignored"] == {"A 7, B 2": 1}
+    assert counted(step)["types of FP4"] == {"A 7, B 2": 1}
     step.c[:] = 0x7FC00000
-    assert counted(step)["types ignored"] == {}
+    assert counted(step)["types of FP4"] == {}
 
 
 def test_modes():
