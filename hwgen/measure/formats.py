@@ -168,7 +168,8 @@ def measure_formats(
     Raises
     ------
     InputError
-        The library lacks cells that synthesis needs, or the baseline itself cannot be measured.
+        The library lacks cells that synthesis needs, the baseline itself cannot be measured, or a format of a row
+        does not reach the numbers of the tensors that errors are measured on.
     ToolError
         A tool failed, or a netlist does not compute what the golden model says.
     """
@@ -178,6 +179,11 @@ def measure_formats(
     aim = Aim(request.clock_ns or usual(library), request.physical, request.stimulus)
     losses = Losses(None if request.model is None else MODELS[request.model]())
     study = _Study(request, KeptFlow.of(flow), among, aim, vectors, losses)
+    for number, row in enumerate(request.rows):
+        # Before hours of searching: a format of a user's own may not reach the numbers of a tensor.
+        if row.config is not None:
+            flow.progress(f"{row.name}: errors", number, len(request.rows))
+            losses.errors(row.config)
     if any(row.config is not None for row in request.rows):
         # The baseline comes first. If it cannot be measured, nothing can.
         study.baseline(request.baseline.depth, min(FEWEST, request.runs))
@@ -193,7 +199,6 @@ def measure_formats(
     ]
     rows: list[schema.FormatRow] = []
     for row, each in pairs:
-        flow.progress(f"{row.name}: errors", len(rows), len(pairs))
         rows.append(_record(study, row, each))
     return schema.FormatsReport(
         designs=tuple(schema.Design(config.as_dict()) for config in configs.values()),
@@ -310,6 +315,7 @@ def _stored(form: BlockFormat) -> schema.OperandFormat:
         scale_bits=form.stored_scale_width,
         read_bits=form.scale_width,
         selector_bits=form.selector_bits,
+        shift_bits=form.shift_bits,
         block=form.size,
         bits_per_element=form.code_width + form.stored_scale_width / form.size,
         packed_bits_per_element=form.code_width + form.scale_width / form.size,

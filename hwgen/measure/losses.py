@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
 from hwgen.report import schema
-from sim import accuracy
+from sim import accuracy, golden
 from sim.counterpart import counterpart
 from sim.golden.rules import rules
 
@@ -58,11 +59,23 @@ class Losses:
     def __init__(self, model: accuracy.Model | None = None) -> None:
         self._model = model
         self._known: dict[tuple[BlockFormat, BlockFormat], _ByRule] = {}
+        self._drawn: dict[tuple[BlockFormat, ...], tuple[schema.FormatError, ...]] = {}
 
     def errors(self, config: TensorCoreConfig) -> tuple[schema.FormatError, ...]:
-        """What the quantisers of both operands lose; of a model by the rules that `similarities` has."""
-        drawn = errors_of(config.formats)
-        return drawn if self._model is None else tuple(self._with_model(config, each) for each in drawn)
+        """What the quantisers of both operands lose; of a model by the rules that `similarities` has.
+
+        Raises
+        ------
+        InputError
+            A format does not reach the numbers of a tensor.
+        """
+        try:
+            if config.formats not in self._drawn:
+                self._drawn[config.formats] = errors_of(config.formats)
+            drawn = self._drawn[config.formats]
+            return drawn if self._model is None else tuple(self._with_model(config, each) for each in drawn)
+        except golden.ArgumentError as error:
+            raise InputError(f"{config.name}: {error}; take a scale that reaches further, or a full_scale") from None
 
     def similarities(self, config: TensorCoreConfig) -> dict[str, schema.Similarity] | None:
         """How like the model's embeddings are those that such a core would give, by rule; None without a model.

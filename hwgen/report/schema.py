@@ -1434,9 +1434,11 @@ class OperandFormat:
     scale_bits
         Bits that are stored with a block, in whole bytes: scale, selector of the elements, and what is left.
     read_bits
-        Bits of these that are read: scale and selector.
+        Bits of these that are read: scale, selector, and those of sub-groups.
     selector_bits
         Bits of these that choose among the elements.
+    shift_bits
+        Bits of these that say which sub-groups count twice; null in a report from before it was said.
     block
         Elements that share a scale.
     bits_per_element
@@ -1456,6 +1458,7 @@ class OperandFormat:
     scale_bits: int
     read_bits: int
     selector_bits: int
+    shift_bits: int | None
     block: int
     bits_per_element: float
     packed_bits_per_element: float
@@ -2168,6 +2171,7 @@ _LATER: dict[type, tuple[str, ...]] = {
     CostConditions: ("assumptions",),
     GemmCost: ("pass_bytes", "buffer_bytes", "quantised", "busy"),
     CostReport: ("alternatives",),
+    OperandFormat: ("shift_bits",),
 }
 """Keys that reports of this version were first written without: there they are null."""
 _LEFT_OUT: dict[type, tuple[str, ...]] = {

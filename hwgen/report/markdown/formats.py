@@ -400,7 +400,8 @@ def _storage(report: FormatsReport) -> list[str]:
             each.name,
             f"{each.element_bits}: {' or '.join(each.elements)}",
             f"{each.scale_bits}, of which {each.read_bits} are read: {each.scale}"
-            + (f", selector of {each.selector_bits}" if each.selector_bits else ""),
+            + (f", selector of {each.selector_bits}" if each.selector_bits else "")
+            + (f", {each.shift_bits} for sub-groups" if each.shift_bits else ""),
             str(each.block),
             f"{each.bits_per_element:.4g}",
             f"{each.packed_bits_per_element:.4g}",

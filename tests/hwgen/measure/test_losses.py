@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.errors import InputError
 from hwgen.measure.losses import Losses, errors_of
 from hwgen.report import schema
 from sim import accuracy, golden
@@ -76,3 +77,12 @@ def test_without_a_model_only_drawn_tensors_lose() -> None:
     losses, config = Losses(), NAMED["mixfp4-small"]
     assert losses.errors(config) == errors_of(config.formats)
     assert losses.similarities(config) is None
+
+
+def test_a_format_that_does_not_reach_a_tensor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def signal_to_noise(form: golden.BlockFormat, kind: str, rule: str) -> float:
+        raise golden.ArgumentError(f"x has a block whose scale is NaN in {form.name}")
+
+    monkeypatch.setattr(accuracy, "signal_to_noise", signal_to_noise)
+    with pytest.raises(InputError, match=r"nvfp4-small: x has .* NaN in nvfp4; take a scale that reaches further, or a"):
+        Losses().errors(NAMED["nvfp4-small"])

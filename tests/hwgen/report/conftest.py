@@ -13,7 +13,7 @@ REPORTS = Path(__file__).parents[3] / "reports"
 
 def stored(name: str, bits: float = 4.5) -> schema.OperandFormat:
     return schema.OperandFormat(
-        name, ("E2M1",), 4, "UE4M3", 8, 7, 0, 16, bits, bits - 1 / 16, True, f"source of {name}"
+        name, ("E2M1",), 4, "UE4M3", 8, 7, 0, 0, 16, bits, bits - 1 / 16, True, f"source of {name}"
     )
 
 
