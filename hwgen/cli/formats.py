@@ -27,7 +27,8 @@ __all__ = ["command"]
     late=lambda: (
         "Rows, with commas, of: "
         + ", ".join(constant("hwgen.measure.rows:every")())
-        + ". FORMAT-2x16 has two blocks of 16 in a step. Or a TOML file of a format of your own."
+        + ". FORMAT-2x16 has two blocks of 16 in a step, but mxfp4-2x16 one of 32 in two sums."
+        + " Or a TOML file of a format of your own."
         + f" {', '.join(constant('hwgen.measure.rows:RULES'))} has the core of another row;"
         + f" {', '.join(constant('hwgen.measure.rows:NOT_BUILT'))} have none, and say why.  [default: all of these]"
     ),
