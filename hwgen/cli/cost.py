@@ -244,15 +244,17 @@ def _workloads(
     from hwgen.cost import workloads
 
     which = half_rate or workloads.HALF_RATE[0]
-    for each in configs if which != workloads.HALF_RATE[0] else ():
-        if not each.slotted:
-            raise InputError(f"--half-rate {which}: {each.name} has no slot; give a core with one, or leave it out")
-    return [
+    found = [
         workloads.at_half_rate(
             workloads.load(gemm_list, *given, each) if gemm_list else workloads.model(model or "", *given, each), which
         )
         for each in (routing, *(other for other in workloads.ROUTING if other != routing))
     ]
+    asked = f"--half-rate {which}" if half_rate else f"GEMM list {str(gemm_list)!r}: rate = 'half'"
+    for each in configs if found[0].gemms.half.any() else ():
+        if not each.slotted:
+            raise InputError(f"{asked}: {each.name} has no slot; give a core with one, or leave it out")
+    return found
 
 
 def _exported(core: Any, built: Any, library: str, timeloop: bool, accelforge: bool) -> dict[str, str]:

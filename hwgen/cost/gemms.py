@@ -84,6 +84,7 @@ class Gemms:
         return self.m * self.n * self.k * self.batch
 
     @classmethod
-    def of(cls, shapes: Sequence[tuple[int, int, int, int]]) -> Gemms:
+    def of(cls, shapes: Sequence[tuple[int, int, int, int]], half: ArrayLike = False) -> Gemms:
         """From (M, N, K, batch) of each."""
-        return cls(*np.array(shapes, np.int64).reshape(-1, 4).T)
+        m, n, k, batch = np.array(shapes, np.int64).reshape(-1, 4).T
+        return cls(m, n, k, batch, half)

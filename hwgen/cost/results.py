@@ -127,7 +127,8 @@ def results_of(
         written=np.where(stays, 0, np.where(~logits & on_chip, stored, raw)),
         pass_read=np.where(passes, raw, 0),
         pass_written=np.where(passes, stored, 0),
-        quantised=np.where(logits, 0, product(gemms.m, operands)),
+        # What writes FP8 is the same for every format, and no quantiser of FP4.
+        quantised=np.where(logits | read_at_half_rate, 0, product(gemms.m, operands)),
         kept=np.where(stays, stored, 0),
         scores=scores,
         partial=partial,

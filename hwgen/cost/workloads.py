@@ -64,7 +64,19 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["HALF_RATE", "PHASES", "ROLES", "ROUTING", "Workload", "at_half_rate", "load", "model", "models"]
+__all__ = [
+    "HALF_RATE",
+    "LISTED",
+    "PHASES",
+    "ROLES",
+    "ROUTING",
+    "Workload",
+    "at_half_rate",
+    "load",
+    "model",
+    "models",
+    "which_at_half_rate",
+]
 
 PHASES = ("prefill", "decode")
 """All tokens of the sequences at once, or one more of each."""
@@ -76,12 +88,18 @@ ROUTING = ("expected", "even")
 """How many experts share the tokens."""
 
 HALF_RATE = ("none", "attention")
-"""Which GEMMs are in FP8, at half the rate."""
+"""Which GEMMs are in FP8, at half the rate, besides those of which a list says so."""
+
+LISTED = "listed"
+"""Of a workload in which GEMMs are in FP8 because the list says so."""
+
+RATES = ("full", "half")
+"""What a list says of a GEMM: in FP4, or in FP8 at half the rate."""
 
 _SYMBOLS = ("sequences", "queries", "context", "tokens")
 _SIZES = ("m", "n", "k", "batch", "count", "operands", "experts", "experts_per_token")
 _NEEDED = ("name", "m", "n", "k")
-_COLUMNS = ("name", *_SIZES, "role", "why")
+_COLUMNS = ("name", *_SIZES, "role", "rate", "why")
 _SEPARATORS = (",", ";", "\t")
 _LARGEST_FILE = 16 << 20
 
@@ -114,6 +132,8 @@ class Workload:
         Whether it has experts.
     routing
         One of `ROUTING`.
+    listed_half
+        Whether the list says of each that it is in FP8, bool, (L,).
     """
 
     title: str
@@ -127,13 +147,31 @@ class Workload:
     operands: NDArray[np.int64]
     routed: bool
     routing: str
+    listed_half: NDArray[np.bool_]
 
 
 def at_half_rate(workload: Workload, which: str) -> Workload:
-    """The workload with the GEMMs in FP8 that one of `HALF_RATE` says: for ``attention`` scores and values."""
-    half = np.isin(workload.roles, ("scores", "values")) & (which == "attention")
+    """The workload with those GEMMs in FP8 that one of `HALF_RATE` says, besides those of which the list says so.
+
+    Raises
+    ------
+    InputError
+        ``attention`` is asked for, which are scores and values, and the workload has none.
+    """
+    attention = np.isin(workload.roles, ("scores", "values"))
+    if which != HALF_RATE[0] and not attention.any():
+        raise InputError(f"--half-rate {which}: {workload.title} has no GEMM with the role 'scores' or 'values'")
+    half = workload.listed_half | attention & (which != HALF_RATE[0])
     shapes = workload.gemms
     return replace(workload, gemms=Gemms(shapes.m, shapes.n, shapes.k, shapes.batch, half))
+
+
+def which_at_half_rate(workload: Workload) -> str:
+    """What of `HALF_RATE` a workload has, or ``listed`` where the list alone says so."""
+    half = workload.gemms.half
+    if (half & ~workload.listed_half).any():
+        return HALF_RATE[1]
+    return LISTED if half.any() else HALF_RATE[0]
 
 
 def models() -> list[str]:
@@ -267,6 +305,7 @@ def _workload(
     counts: list[int] = []
     roles: list[str] = []
     operands: list[int] = []
+    half: list[bool] = []
     scores: Mapping[str, int] | None = None
     symbolic = routed = False
     for number, entry in enumerate(entries, start=1):
@@ -278,8 +317,12 @@ def _workload(
         role = _role(where, entry.get("role", ROLES[0]), size, scores)
         scores = size if role == "scores" else scores
         routed |= "experts" in size
+        rate = entry.get("rate", RATES[0])
+        if rate not in RATES:
+            raise InputError(f"{where}: rate = {rate!r}: must be one of {', '.join(RATES)}")
         for suffix, m, products in _experts(where, size, routing):
             roles.append(role)
+            half.append(rate == "half")
             operands.append(size.get("operands", size["n"]))
             names.append(name + suffix)
             notes.append(" ".join(str(entry.get("why", "")).split()))
@@ -291,7 +334,7 @@ def _workload(
         title=" ".join(table.get("title", stem).split()),
         source=" ".join(table.get("source", "").split()),
         names=tuple(names),
-        gemms=Gemms.of(shapes),
+        gemms=Gemms.of(shapes, half),
         count=np.array(counts, np.int64),
         notes=tuple(notes),
         tokens=symbols["tokens"] if symbolic else None,
@@ -299,6 +342,7 @@ def _workload(
         operands=np.array(operands, np.int64),
         routed=routed,
         routing=routing,
+        listed_half=np.array(half),
     )
 
 

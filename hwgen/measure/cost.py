@@ -15,7 +15,7 @@ from hwgen.cost.grid import ORDERS, Arrangement, GridRun, Memory
 from hwgen.cost.machines import MACHINES
 from hwgen.cost.model import CoreCost, EnergyCosts, Ratio, core_parts, energy, overhead, throughput_per_area
 from hwgen.cost.results import ATTENTION, RESULTS, element_bytes, results_of
-from hwgen.cost.workloads import HALF_RATE, Workload, at_half_rate
+from hwgen.cost.workloads import HALF_RATE, Workload, at_half_rate, which_at_half_rate
 from hwgen.errors import InputError
 from hwgen.measure.core_costs import MeasuredCores
 from hwgen.report import schema
@@ -327,7 +327,8 @@ def _alternatives(
         for each in (workload, rerouted):
             varied.append((schema.EXPERTS, each.routing, machine, each))
     if "scores" in workload.roles and all(core.half_rate_fj is not None for core in measured.cores.values()):
-        for name in others(HALF_RATE, HALF_RATE[1 if workload.gemms.half.any() else 0]):
+        in_fp8 = which_at_half_rate(workload) == HALF_RATE[1]
+        for name in others(HALF_RATE, HALF_RATE[in_fp8]):
             varied.append((schema.IN_FP8, name, machine, at_half_rate(workload, name)))
     for name in others(schema.IDLE_CORES, schema.IDLE_CORES[0 if machine.idle_gated else 1]):
         gated = name == schema.IDLE_CORES[0]
@@ -412,7 +413,7 @@ def document(
                 experts=workload.routing if workload.routed else None,
                 idle_cores=schema.IDLE_CORES[0 if machine.idle_gated else 1],
                 quantiser_fj=dict(machine.costs.quantiser_fj) or None,
-                half_rate=HALF_RATE[1] if workload.gemms.half.any() else None,
+                half_rate=which_at_half_rate(workload) if workload.gemms.half.any() else None,
                 quantiser_report=machine.quantiser_report,
             ),
             tools=schema.CostTools(hwgen=__version__, numpy=np.__version__),

@@ -1150,7 +1150,8 @@ class Assumptions:
     quantiser_fj
         Energy of the quantiser for an element, fJ, by design; null where it is left out.
     half_rate
-        Which GEMMs are in FP8, at half the rate: `attention`, scores and values. Left out where none are.
+        Which GEMMs are in FP8, at half the rate: `attention`, scores and values; or `listed`, those of which the list
+        says so. Left out where none are.
     quantiser_report
         File of the report on quantisers that their energies are from. Left out where they were given, or not included.
     """

@@ -228,6 +228,22 @@ def test_cost_of_a_model(run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
+def test_the_page_states_what_attention_in_fp8_costs(run, tmp_path: Path) -> None:
+    page = " ".join((Path(__file__).parents[2] / "docs" / "cost.md").read_text("utf-8").split())
+    model = ("cost", "--model", "llama-3.1-8b", "--phase", "prefill", "--sequence", 8192)
+    pair = ("--config", "mixfp4-multi-small", "--vs", "nvfp4-multi-small", "--out", tmp_path, "--json")
+    said = []
+    for more in ((), ("--half-rate", "attention")):
+        status, out, _ = run(*model, *pair, *more)
+        assert status == 0
+        totals = {each["metric"]: each for each in json.loads(out)["totals"]}
+        said.append(f"{1e6 * next(iter(totals['time per token']['values'].values())):.1f} us")
+        over = [100 * totals["energy per token"]["overhead"][end] for end in ("value", "low", "high")]
+        said.append("{:+.2f} % [{:+.2f}, {:+.2f}]".format(*over))
+    assert [each for each in said if each not in page] == []
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_cost_without_a_report_of_ones_own(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In an empty directory it is a report that comes with the package, and a line says so."""
     (tmp_path / "shipped").mkdir()

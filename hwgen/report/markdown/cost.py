@@ -192,6 +192,7 @@ _EXPERTS = {
     "expected": "as many as random routing reaches on average share the tokens evenly",
     "even": "as many as can be share the tokens evenly",
 }
+_HALF_RATE = {"attention": "scores and values", "listed": "GEMMs of which the list says so"}
 _IDLE = {"gated": "have their clock off while others step", "stepping": "step like the others"}
 
 
@@ -206,7 +207,10 @@ def _assumed(conditions: CostConditions, assumed: Assumptions) -> list[str]:
         *([f"- Attention: {_ATTENTION[assumed.attention]}."] if assumed.attention else []),
         *([f"- Experts: {_EXPERTS[assumed.experts]}."] if assumed.experts else []),
         *(
-            ["- Half rate: scores and values are in FP8 without block scales, and so is what they read."]
+            [
+                f"- Half rate: {_HALF_RATE[assumed.half_rate]} are in FP8 without block scales, and so is what they"
+                " read. What writes FP8 is not counted: it is the same for every format."
+            ]
             if assumed.half_rate
             else []
         ),

@@ -183,6 +183,7 @@ BAD = [
     ("x.toml", '[[gemm]]\nname = "x"\nm = 1\nn = 1\n', r"entry 1 \(x\): 'k' is missing"),
     ("x.toml", "[[gemm]]\nm = 1\n", "entry 1: name = None: must be a text"),
     ("x.toml", f"{GOOD}cuont = 3", "unknown key 'cuont'; did you mean 'count'"),
+    ("x.toml", f"{GOOD}rate = 'fp8'", r"rate = 'fp8': must be one of full, half"),
     ("x.toml", GOOD.replace("m = 1", "m = 0"), "m = 0: must be a whole number"),
     ("x.toml", GOOD.replace("m = 1", "m = 1.5"), "m = 1.5: must be a whole number"),
     ("x.toml", GOOD.replace("m = 1", "m = true"), "m = True: must be a whole number"),

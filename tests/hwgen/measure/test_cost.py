@@ -470,7 +470,8 @@ def test_alternatives_are_passes_of_their_own(report):
 
 def _list_of_one(measured):
     workload = Workload(
-        "one", "", ("x",), Gemms(8, 8, 64), np.ones(1, np.int64), ("",), None, ("linear",), np.array([8]), False, "even"
+        *("one", "", ("x",), Gemms(8, 8, 64), np.ones(1, np.int64), ("",), None, ("linear",), np.array([8])),
+        *(False, "even", np.zeros(1, bool)),
     )
     content = document(measured, MACHINE, workload, {"phase": "decode", "batch": 1, "sequence": 1})
     assert content.conditions.assumptions.attention is content.conditions.assumptions.experts is None
@@ -582,6 +583,12 @@ def test_attention_at_half_the_rate(tmp_path):
     written = {entry.gemm: entry.values["nvfp4-multi-blackwell"].dram_write_bytes for entry in both[1].results}
     assert written["Q, K, V"] == 4 * 6144  # what attention reads: a byte an element, without scales
     assert written["O"] == 4 * 4096 * 9 // 16
+    # What is written as FP8 passes no quantiser of FP4: of Q, K, V and scores none.
+    for entry, before in zip(both[1].results, both[0].results, strict=True):
+        for name, found in entry.values.items():
+            fp8 = entry.gemm in ("Q, K, V", "scores")
+            assert found.quantised == (0 if fp8 else before.values[name].quantised)
+            assert before.values[name].quantised or entry.gemm == "LM head"
     assert both[1].conditions.assumptions.half_rate == "attention"
     joules = [
         {entry.choice: entry.joules for entry in each.alternatives if entry.varied == "half rate"} for each in both
@@ -600,6 +607,21 @@ def test_attention_at_half_the_rate(tmp_path):
     assert "| scores (FP8) |" in text
     assert "scores and values are in FP8" in text
     assert cost_plots.cost_png(both[1]).startswith(b"\x89PNG")
+
+
+def test_gemms_of_a_list_at_half_the_rate(tmp_path):
+    """Two of three, of which the first writes what the second reads."""
+    path = tmp_path / "mine.csv"
+    path.write_text("name,m,n,k,rate\nup,64,256,128,half\ngate,64,256,128,half\ndown,64,128,256,\n")
+    measured = read(half_rate_report(tmp_path / "x.json"), SLOTTED)
+    found = document(measured, replace(MACHINE, shape=(1, 4, 4)), load(path, *GIVEN.values()), GIVEN)
+    assert [entry.half_rate for entry in found.results] == [True, True, None]
+    assert [entry.values["nvfp4-multi-blackwell"].quantised for entry in found.results] == [0, 64 * 256, 64 * 128]
+    assert found.conditions.assumptions.half_rate == "listed"
+    assert not [entry for entry in found.alternatives if entry.varied == "half rate"]
+    assert "- Half rate: GEMMs of which the list says so are in FP8" in cost_tables.markdown(found, "x.png")
+    with pytest.raises(InputError, match="--half-rate attention: mine has no GEMM with the role 'scores' or 'values'"):
+        at_half_rate(load(path, *GIVEN.values()), "attention")
 
 
 def test_a_report_without_power_at_half_the_rate_is_refused(tmp_path):
