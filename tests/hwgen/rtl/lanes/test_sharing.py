@@ -150,17 +150,29 @@ def test_reserved_types_make_a_row_nan(config, evaluate):
     assert len(KINDS) == len(TYPES)
 
 
+SCALED = {
+    "scaled": TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, 1, slot="full", pipeline=(), half_scale="e8m0"),
+    "scaled-split": TensorCoreConfig("x", "nvfp4", "mixfp4", 1, 1, 4, slot="split", pipeline=(), half_scale="e8m0"),
+}
+
+
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize(("config", "side"), decoders(EVERY))
+@pytest.mark.parametrize(("config", "side"), decoders(SCALED | EVERY))
 def test_scales_do_not_matter_at_half_rate_proven(config, side, prover):
-    """So E1M2 cannot: whether a block has it is said beside its scale and nowhere else."""
+    """So E1M2 cannot: whether a block has it is said beside its scale and nowhere else.
+
+    Scales of rows come by a way of their own, and are the same for both.
+    """
     own = decoded_as(config, side)
     text = "\n".join(design(OperandDecoder, config, "top", own).texts.values())
-    codes, scales = codes_layout(config, side).size, config.form(side).scale_width
+    codes, scales = codes_layout(config, side).size, config.form(side).scale_width * config.groups
     width = operand_layout(config, own).size
     ports = ".codes(codes), .half(half), .element_type(kind)"
+    ports += ", .half_scale(row)" if config.half_scaled else ""
     miter = f"""
-module miter(input [{codes - 1}:0] codes, input [{scales - 1}:0] one, other, input [2:0] kind, output wrong);
+module miter(
+  input [{codes - 1}:0] codes, input [{scales - 1}:0] one, other, input [2:0] kind, input [7:0] row, output wrong
+);
   wire half = 1'b1;
   wire [{width - 1}:0] first, second;
   top a({ports}, .scales(one), .operand(first));
