@@ -5,11 +5,13 @@ import itertools
 
 import numpy as np
 import pytest
+from b200 import EDGES, MEASURED
 
-from hwgen.config import PIPELINE_REGISTERS, SLOTS, TensorCoreConfig
+from hwgen.config import NAMED, PIPELINE_REGISTERS, SLOTS, TensorCoreConfig
 from sim.engines import Pattern
 from sim.random import random_chains, random_steps
-from sim.steps import ELEMENT_TYPES, Steps, codes_of
+from sim.steps import ELEMENT_TYPES, Steps, codes_of, gather, schedule
+from sim.unscaled import Unscaled
 
 SMALL = ("decoded", "tree", "factors", "compared", "aligned", "total", "normal")
 BLACKWELL = ("decoded", "tree", "factors", "compared", "aligned", "addends", "total", "normal")
@@ -62,6 +64,19 @@ def test_random(form, groups, slot, compiled):
         assert 0.3 < steps.half.mean() < 0.7
         check(compiled(config), steps)
         check(compiled(config), steps, **patterns(rng, 0.6, 0.7, 0.6))
+
+
+@pytest.mark.parametrize("name", ["mixfp4-multi-blackwell", "nvfp4-e0m3-multi-blackwell"])
+def test_words_that_others_measured(name, compiled):
+    """Each is one step of a core with four blocks."""
+    config = dataclasses.replace(NAMED[name], rows=1, columns=1)
+    engine = compiled(config)
+    edges = [(form, bytes([a] + [0] * 31), bytes([b] + [0] * 31), c, d) for form, a, b, c, d in EDGES]
+    for form, a, b, c, d in [*MEASURED, *edges]:
+        rows = [Unscaled(np.frombuffer(each, np.uint8)[None], form, np.float32(1)) for each in (a, b)]
+        steps = schedule(config, *rows, np.array([[c]], np.uint32).view(np.float32))
+        assert steps.half.sum() == steps.first.sum()
+        assert gather(config, engine.run(steps).results, 1, 1) == d, f"{form} {a.hex()} {b.hex()}"
 
 
 @pytest.mark.sampled(2)
