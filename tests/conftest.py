@@ -21,7 +21,7 @@ gc.set_threshold(100_000, 20, 20)
 # Seconds that each case of a test takes, and the fixtures of a file; written by --note-seconds.
 SECONDS = Path(__file__).parent / "seconds.json"
 SLOW_CASE, SLOW_FIXTURES = 0.5, 20
-TURNS = 6
+TURNS = 12
 
 # These share a measurement.
 TOGETHER = ("tests/hwgen/measure/test_overhead.py", "tests/hwgen/report/markdown/test_overhead.py")

@@ -506,7 +506,7 @@ BAD = [
     (("explore", "--runs", "0"), "--runs"),
     (("formats", "--rows", "nvfp4,mixfp"), "--rows: unknown row 'mixfp': known are nvfp4, .*; did you mean 'mixfp4'"),
     (("formats", "--rows", "nvfp4,mixfp4,nvfp4"), "--rows: 'nvfp4' is given twice"),
-    (("formats", "--rows", ""), "--rows: unknown row ''"),
+    (("formats", "--rows", ""), "--rows: has an empty name; put one between each two commas"),
     (("formats", "--dont-use", "DFF*"), "no rising-edge D flip-flop without the cells DFF\\*; synthesis needs"),
     (("formats", "--lanes", "magic"), "--lanes magic: must be one of merged"),
     (("formats", "--wires", "fanout", "--placer", "embedded"), "--placer embedded: has no meaning with --wires fanout"),

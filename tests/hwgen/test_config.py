@@ -299,7 +299,9 @@ def test_sub_groups_that_are_shifted_have_lanes_of_their_own():
     form = BLOCK_FORMATS["hif4"]
     scale = dataclasses.replace(form.scale, name="other")
     other = dataclasses.replace(form, name="other", shifts=(4,), scale=scale)
-    plain = dataclasses.replace(form, name="plain", elements=BLOCK_FORMATS["mxfp6-e3m2"].elements, shifts=())
+    plain = dataclasses.replace(
+        form, name="plain", elements=BLOCK_FORMATS["mxfp6-e3m2"].elements, shifts=(), scale_bytes=1
+    )
     wide = dataclasses.replace(form, name="wide", elements=plain.elements)
     for fields, words in (
         ({"a": form, "b": other, "dot": "nested"}, "dot = 'nested': hif4 x other have no common sub-groups"),
