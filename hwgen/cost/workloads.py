@@ -286,15 +286,7 @@ def _workload(
     for name, value in (("batch", sequences), ("sequence", length)):
         if value < 1:
             raise InputError(f"{name} = {value}: must be at least 1")
-    for key in table:
-        if key not in ("title", "source", "gemm"):
-            raise InputError(f"{label}: unknown key {key!r}; known are title, source and [[gemm]]")
-    for key in ("title", "source"):
-        if not isinstance(table.get(key, ""), str):
-            raise InputError(f"{label}: {key} = {table[key]!r}: must be a text")
-    entries = table.get("gemm", [])
-    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise InputError(f"{label}: holds no GEMM; a list needs at least one entry")
+    entries = _entries(label, table)
     queries = length if phase == "prefill" else 1
     symbols = {"sequences": sequences, "queries": queries, "context": length, "tokens": sequences * queries}
 
@@ -317,12 +309,10 @@ def _workload(
         role = _role(where, entry.get("role", ROLES[0]), size, scores)
         scores = size if role == "scores" else scores
         routed |= "experts" in size
-        rate = entry.get("rate", RATES[0])
-        if rate not in RATES:
-            raise InputError(f"{where}: rate = {rate!r}: must be one of {', '.join(RATES)}")
+        halved = _is_halved(where, entry.get("rate", RATES[0]))
         for suffix, m, products in _experts(where, size, routing):
             roles.append(role)
-            half.append(rate == "half")
+            half.append(halved)
             operands.append(size.get("operands", size["n"]))
             names.append(name + suffix)
             notes.append(" ".join(str(entry.get("why", "")).split()))
@@ -344,6 +334,27 @@ def _workload(
         routing=routing,
         listed_half=np.array(half),
     )
+
+
+def _entries(label: str, table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The GEMMs of a list, whose other keys are checked."""
+    for key in table:
+        if key not in ("title", "source", "gemm"):
+            raise InputError(f"{label}: unknown key {key!r}; known are title, source and [[gemm]]")
+    for key in ("title", "source"):
+        if not isinstance(table.get(key, ""), str):
+            raise InputError(f"{label}: {key} = {table[key]!r}: must be a text")
+    entries = table.get("gemm", [])
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise InputError(f"{label}: holds no GEMM; a list needs at least one entry")
+    return entries
+
+
+def _is_halved(where: str, rate: object) -> bool:
+    """Whether an entry says that it is in FP8."""
+    if rate not in RATES:
+        raise InputError(f"{where}: rate = {rate!r}: must be one of {', '.join(RATES)}")
+    return rate == "half"
 
 
 def _named(label: str, number: int, entry: Mapping[str, Any], first: Mapping[str, int]) -> tuple[str, str]:
