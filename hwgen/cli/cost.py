@@ -250,7 +250,9 @@ def _workloads(
         )
         for each in (routing, *(other for other in workloads.ROUTING if other != routing))
     ]
-    asked = f"--half-rate {which}" if half_rate else f"GEMM list {str(gemm_list)!r}: rate = 'half'"
+    asked = (
+        f"--half-rate {which}" if which != workloads.HALF_RATE[0] else f"GEMM list {str(gemm_list)!r}: rate = 'half'"
+    )
     for each in configs if found[0].gemms.half.any() else ():
         if not each.slotted:
             raise InputError(f"{asked}: {each.name} has no slot; give a core with one, or leave it out")

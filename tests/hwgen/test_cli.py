@@ -227,6 +227,16 @@ def test_cost_of_a_model(run, tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in odd.iterdir()} == before
 
 
+@pytest.mark.parametrize("more", [(), ("--half-rate", "none")])
+def test_a_list_at_half_the_rate_takes_a_slot(run, tmp_path: Path, more) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("name,m,n,k,rate\nup,64,256,128,half\n")
+    status, out, err = run("cost", "--gemms", path, "--config", "mixfp4-blackwell", *more, "--out", tmp_path / "out")
+    assert (status, out) == (2, "")
+    assert re.search(r"GEMM list '.*mine\.csv': rate = 'half': mixfp4-blackwell has no slot; give a core with one", err)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_the_page_states_what_attention_in_fp8_costs(run, tmp_path: Path) -> None:
     page = " ".join((Path(__file__).parents[2] / "docs" / "cost.md").read_text("utf-8").split())
