@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -150,18 +151,19 @@ def negated(form: BlockFormat) -> NDArray[np.uint8]:
 
     if4 has no such code for all: a sign in E2M1, and two's complement in its integers. A code that has none stays.
     """
-    codes = range(1 << form.code_width)
     found = []
-    for code in codes:
-        for elements in (form.elements, form.elements[:1]):
-            others = [other for other in codes if all(_are_opposite(element, code, other) for element in elements)]
-            if others:
-                break
-        others = others or [code]
+    for code in range(1 << form.code_width):
+        others = _opposites(form.elements, code) or _opposites(form.elements[:1], code) or [code]
         found.append(others[0] if code else others[-1])  # of two zeros the other one
     table = np.array(found, np.uint8)
     table.flags.writeable = False  # every caller has the same one
     return table
+
+
+def _opposites(elements: Sequence[ElementFormat], code: int) -> list[int]:
+    """Codes of the negative value in all of some elements."""
+    codes = range(len(elements[0].values))
+    return [other for other in codes if all(_are_opposite(element, code, other) for element in elements)]
 
 
 def _are_opposite(element: ElementFormat, code: int, other: int) -> bool:

@@ -90,9 +90,10 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if hasattr(config, "workerinput"):  # a worker may not see another day than the others
         config.option.turn = config.workerinput["turn"]
-    elif config.option.turn is None and config.args_source is config.ArgsSource.TESTPATHS:
+        return
+    if config.option.turn is None and config.args_source is config.ArgsSource.TESTPATHS:
         config.option.turn = date.today().toordinal() % TURNS
-    if config.option.note_seconds and not hasattr(config, "workerinput"):
+    if config.option.note_seconds:
         config.pluginmanager.register(SecondsNoted())
 
 

@@ -66,7 +66,6 @@ else:
 
 __all__ = [
     "HALF_RATE",
-    "LISTED",
     "PHASES",
     "ROLES",
     "ROUTING",
@@ -90,12 +89,7 @@ ROUTING = ("expected", "even")
 HALF_RATE = ("none", "attention")
 """Which GEMMs are in FP8, at half the rate, besides those of which a list says so."""
 
-LISTED = "listed"
-"""Of a workload in which GEMMs are in FP8 because the list says so."""
-
-RATES = ("full", "half")
-"""What a list says of a GEMM: in FP4, or in FP8 at half the rate."""
-
+_RATES = ("full", "half")
 _SYMBOLS = ("sequences", "queries", "context", "tokens")
 _SIZES = ("m", "n", "k", "batch", "count", "operands", "experts", "experts_per_token")
 _NEEDED = ("name", "m", "n", "k")
@@ -166,12 +160,12 @@ def at_half_rate(workload: Workload, which: str) -> Workload:
     return replace(workload, gemms=Gemms(shapes.m, shapes.n, shapes.k, shapes.batch, half))
 
 
-def which_at_half_rate(workload: Workload) -> str:
-    """What of `HALF_RATE` a workload has, or ``listed`` where the list alone says so."""
+def which_at_half_rate(workload: Workload) -> str | None:
+    """Which GEMMs are in FP8: ``attention``, or ``listed`` where the list alone says so; None where none are."""
     half = workload.gemms.half
-    if (half & ~workload.listed_half).any():
-        return HALF_RATE[1]
-    return LISTED if half.any() else HALF_RATE[0]
+    if not half.any():
+        return None
+    return HALF_RATE[1] if (half & ~workload.listed_half).any() else "listed"
 
 
 def models() -> list[str]:
@@ -309,7 +303,7 @@ def _workload(
         role = _role(where, entry.get("role", ROLES[0]), size, scores)
         scores = size if role == "scores" else scores
         routed |= "experts" in size
-        halved = _is_halved(where, entry.get("rate", RATES[0]))
+        halved = _is_halved(where, entry.get("rate", _RATES[0]))
         for suffix, m, products in _experts(where, size, routing):
             roles.append(role)
             half.append(halved)
@@ -352,9 +346,9 @@ def _entries(label: str, table: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _is_halved(where: str, rate: object) -> bool:
     """Whether an entry says that it is in FP8."""
-    if rate not in RATES:
-        raise InputError(f"{where}: rate = {rate!r}: must be one of {', '.join(RATES)}")
-    return rate == "half"
+    if rate not in _RATES:
+        raise InputError(f"{where}: rate = {rate!r}: must be one of {', '.join(_RATES)}")
+    return rate == _RATES[1]
 
 
 def _named(label: str, number: int, entry: Mapping[str, Any], first: Mapping[str, int]) -> tuple[str, str]:

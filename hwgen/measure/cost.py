@@ -413,7 +413,7 @@ def document(
                 experts=workload.routing if workload.routed else None,
                 idle_cores=schema.IDLE_CORES[0 if machine.idle_gated else 1],
                 quantiser_fj=dict(machine.costs.quantiser_fj) or None,
-                half_rate=which_at_half_rate(workload) if workload.gemms.half.any() else None,
+                half_rate=which_at_half_rate(workload),
                 quantiser_report=machine.quantiser_report,
             ),
             tools=schema.CostTools(hwgen=__version__, numpy=np.__version__),

@@ -197,9 +197,6 @@ def measure_formats(
         *((Row(row_name(each.config.name), each.config), each) for each in study.baselines.values()),
         *((row, found[row.name]) for row in request.rows if row.name not in named),
     ]
-    rows: list[schema.FormatRow] = []
-    for row, each in pairs:
-        rows.append(_record(study, row, each))
     return schema.FormatsReport(
         designs=tuple(schema.Design(config.as_dict()) for config in configs.values()),
         conditions=schema.FormatsConditions(
@@ -212,7 +209,7 @@ def measure_formats(
             usual_clock=aim.clock_ns == usual(library),
             model=request.model,
         ),
-        results=tuple(rows),
+        results=tuple(_record(study, row, each) for row, each in pairs),
     )
 
 

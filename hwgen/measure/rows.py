@@ -57,25 +57,31 @@ NOT_BUILT = {
 BASELINE = NAMED[f"nvfp4-{SIZE}"]
 """What all rows are compared with."""
 
-TWICE = tuple(f"{form}-2x16" for form in ("mixfp4", "nvint4", "if4", "razer", "msfp12", "int4", "int8"))
+_TWO_BLOCKS = "-2x16"
+
+TWICE = tuple(f"{form}{_TWO_BLOCKS}" for form in ("mixfp4", "nvint4", "if4", "razer", "msfp12", "int4", "int8"))
 """Rows of the default table with two blocks in a step, besides the baseline's: beside formats with blocks of 32."""
 
 _ORDER = (
     # Blocks of E2M1 or 4-bit integers that are common, or a small step from those.
-    *("nvfp4", "mixfp4", "mixfp4-2x16", "mixfp4-weights", *RULES, "nvint4", "nvint4-2x16"),
-    *("mxfp4", "mxfp4-2x16", "fp4-ue5m3-b16", "fp4-ue5m3-b32"),
+    *("nvfp4", "mixfp4", "mixfp4-weights", *RULES, "nvint4"),
+    *("mxfp4", "fp4-ue5m3-b16", "fp4-ue5m3-b32"),
     # With hardware of their own.
-    *("if4", "if4-2x16", "razer", "razer-2x16", "blockdialect", "hif4", "msfp12", "msfp12-2x16"),
+    *("if4", "razer", "blockdialect", "hif4", "msfp12"),
     # Of six and eight bits.
     *("mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e2m3", "mxfp6-e3m2", "mxint8", "w4a8"),
     # Of the literature, with other lanes.
-    *("int4", "int4-2x16", "int8", "int8-2x16", "w4a8-int", "ternary", *NOT_BUILT),
+    *("int4", "int8", "w4a8-int", "ternary", *NOT_BUILT),
 )
-"""Rows as the table has them; any others come last."""
+"""Rows as the table has them, each followed by that with two sums of 16; any others come last."""
 
 
 def _in_order(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)))
+    def place(name: str) -> tuple[int, bool]:
+        first = name.removesuffix(_TWO_BLOCKS)
+        return _ORDER.index(first) if first in _ORDER else len(_ORDER), name != first
+
+    return tuple(sorted(names, key=place))
 
 
 def known() -> tuple[str, ...]:
@@ -158,8 +164,9 @@ def _row(name: str) -> Row:
     if (config := find(f"{name}-{SIZE}")) is not None:
         return Row(name, config)
     if name in BLOCK_FORMATS:
-        sides = {row: NAMED[f"{row}-{SIZE}"].formats for row in known()}
-        cores = [row for row, formats in sides.items() if row != name and name in {form.name for form in formats}]
+        cores = [
+            row for row in known() if row != name and name in {form.name for form in NAMED[f"{row}-{SIZE}"].formats}
+        ]
         which = f"; it is one format of {', '.join(cores)}" if cores else ""
         return Row(name, None, f"no configuration {name}-{SIZE}{which}")
     near = difflib.get_close_matches(name.removesuffix(f"-{SIZE}"), every(), n=1)
