@@ -53,7 +53,7 @@ __all__ = [
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-LANES = ("merged-timed", "merged-binary", "signed")
+LANES = ("merged-timed", "merged-binary", "signed", "booth", "shifted-carry-save")
 """Lanes that are tried besides those of the configurations."""
 
 REPORTS = Path("reports")

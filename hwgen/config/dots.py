@@ -124,9 +124,20 @@ def _shifted(a: BlockFormat, b: BlockFormat) -> str | None:
             return f"{side} = {form.name!r} has sub-groups that are shifted; use 'nested' or 'multiplier'"
         if (bits := form.elements[0].significand_bits) > LONGEST_SIGNIFICAND:
             return f"{side} = {form.name!r} has significands of {bits} bits, its lanes take {LONGEST_SIGNIFICAND}"
+    return _short(a, b)
+
+
+def _short(a: BlockFormat, b: BlockFormat) -> str | None:
     if max(form.largest.bit_length() for form in (a, b)) <= MAGNITUDE_BITS["merged"]:
         return f"{a.name} x {b.name} have no long magnitudes; use 'binary' or 'merged'"
     return None
+
+
+def _booth(a: BlockFormat, b: BlockFormat) -> str | None:
+    for side, form in (("a", a), ("b", b)):
+        if form.tagged or form.shifts:
+            return f"{side} = {form.name!r} has several kinds of elements, or shifts; its lanes take one kind of integers"
+    return _short(a, b)
 
 
 def _windowed(a: BlockFormat, b: BlockFormat) -> str | None:
@@ -194,7 +205,9 @@ DOTS: dict[str, Dot] = {
         Dot("signed", "rows of a two's-complement operand, chosen by the other's bits", _whole(_signed)),
         Dot("significand", "significands multiplied, the product shifted", _whole(_significand)),
         Dot("binary", "significands multiplied, the product shifted, added in a binary tree", _whole(_significand)),
+        Dot("booth", "rows of long integers, chosen by Booth's digits of the other ones", _whole(_booth)),
         Dot("shifted", "significands of long numbers multiplied, the product shifted", _whole(_shifted)),
+        Dot("shifted-carry-save", "the products of shifted, added in a carry-save tree", _whole(_shifted)),
         Dot("windowed", "products aligned to the largest of their exponents, and cut", _windowed),
         Dot("nested", "products of sub-groups added, and shifted together", _whole(_nested)),
         Dot("multiplier", "plain multiplication of integers", _whole(_any)),

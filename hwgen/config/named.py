@@ -54,6 +54,7 @@ BLOCKS = re.compile(rf"(?P<kind>.+)-(?P<blocks>[2-{MOST_BLOCKS}])x(?P<size>\d+)-
 _SMALL = ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")
 _MULTI_SMALL = ("decoded", "tree", "factors", "compared", "aligned", "total", "normal")
 _PLAIN = ("decoded", "tree", "terms", "aligned", "total", "normal")  # without significands there are no factors
+_ALIGNING = ("decoded", "tree", "sums", "terms", "aligned", "total", "normal")  # products are aligned behind ``tree``
 _BLACKWELL = ("decoded", "tree", "factors", "terms", "aligned", "addends", "total", "normal")
 _MULTI_BLACKWELL = ("decoded", "tree", "factors", "compared", "aligned", "addends", "total", "normal")
 
@@ -72,9 +73,10 @@ _OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B1
 _E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2X16, MSFP12)}
 _INT4: dict[str, Formats] = {"int4": (INTEGERS_4, INTEGERS_4)}
 _WIDE: dict[str, Formats] = {"blockdialect": (BLOCKDIALECT, BLOCKDIALECT)}  # magnitudes that merged cannot join
-_LONG: dict[str, Formats] = {form.name: (form, form) for form in (MXINT8, MXFP6_E2M3, MXFP6_E3M2)}
+_LONG: dict[str, Formats] = {form.name: (form, form) for form in (MXFP6_E2M3, MXFP6_E3M2)}
 _LONG |= {"w4a8": (MXFP8_E4M3, MXFP4)}
 _INTEGERS: dict[str, Formats] = {
+    MXINT8.name: (MXINT8, MXINT8),
     "int8": (INTEGERS_8, INTEGERS_8),
     "w4a8-int": (INTEGERS_8, INTEGERS_4),
     "ternary": (INTEGERS_8, TERNARIES),
@@ -110,10 +112,10 @@ NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_OTHERS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
     **_sized(_E8M0, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
     **_sized(_WIDE, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="signed"),
-    **_sized(_LONG, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="shifted"),
+    **_sized(_LONG, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="shifted-carry-save"),
     **_sized(_INT4, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
-    **_sized(_INTEGERS, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="shifted"),
-    **_sized(_WINDOWED, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="windowed"),
+    **_sized(_INTEGERS, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="booth"),
+    **_sized(_WINDOWED, "small", rows=4, columns=4, groups=1, pipeline=_ALIGNING, dot="windowed"),
     **_sized(_NESTED, "small", rows=4, columns=4, groups=1, pipeline=_SMALL, dot="nested"),
 }
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
@@ -176,8 +178,9 @@ def named(name: str) -> TensorCoreConfig:
 def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any]:
     """Fields of a core of the shape and the registers of ``small``, for formats of a user's own.
 
-    The lanes are the first of ``merged``, ``signed``, ``nested``, ``shifted``, ``multiplier`` and ``windowed`` that can
-    multiply the formats. ``multiplier`` takes more area than those before it.
+    The lanes are the first of ``merged``, ``signed``, ``nested``, ``booth``, ``shifted-carry-save``, ``multiplier`` and
+    ``windowed`` that can multiply the formats. ``booth`` is for numbers that are next to one another; where steps
+    between large ones are longer it takes more area than what follows it. ``multiplier`` takes more than all before it.
     There are as many fraction bits as by default, or the nearest number that the formats allow.
 
     Raises
@@ -188,7 +191,9 @@ def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any
     found: dict[str, Any] = {"rows": 4, "columns": 4, "groups": groups, "clock_gating": True}
     found["pipeline"] = _SMALL if a.significand_bits or b.significand_bits else _PLAIN
     if a.size == b.size and a.sums == b.sums:  # a core of others is refused
-        lanes = ("merged", "signed", "nested", "shifted", "multiplier", "windowed")
+        whole = all(max(element.shifts) <= 1 for form in (a, b) for element in form.elements)
+        long = ("booth", "shifted-carry-save") if whole else ("shifted-carry-save",)
+        lanes = ("merged", "signed", "nested", *long, "multiplier", "windowed")
         why_not = {dot: DOTS[dot].supports(a, b) for dot in lanes}
         found["dot"] = next((dot for dot, reason in why_not.items() if reason is None), None)
         if found["dot"] is None:

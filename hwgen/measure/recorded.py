@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hwgen.cells.library import Library
-from hwgen.config import TensorCoreConfig
+from hwgen.config import DOTS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES, usable
 from hwgen.measure.built import PURPOSES
@@ -71,8 +71,8 @@ def _measured_with(library: Library, directory: Path) -> Iterator[tuple[Path, sc
 def selected_by(report: schema.OverheadReport, request: OverheadRequest, library: Library) -> Selected | None:
     """What the search of a report found; None where another one is asked for.
 
-    The search must have had the same designs, cells, recipes, lanes, clock, wires and kind of operands. The seed of the
-    operands may be another.
+    The search must have had the same designs, cells, recipes, clock, wires and kind of operands, and of the lanes those
+    that go with a design. The seed of the operands may be another.
     """
     conditions, pair = report.conditions, (request.baseline, request.candidate)
     if request.recipe is not None or request.physical is None or conditions.closing is None or report.whole != "core":
@@ -80,7 +80,7 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     asked = (
         [config.as_dict() for config in pair],
         _cells(flow_conditions(library, usable(library))),
-        (request.lanes, request.slots, request.clock_ns or usual(library)),
+        (_tried(request.lanes, *pair), request.slots, request.clock_ns or usual(library)),
         _wires(request.physical, request.physical.placed),
         replace(request.stimulus.record(pair[0]), seed=conditions.stimulus.seed),
     )
@@ -88,7 +88,7 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     had = (
         [design.settings for design in report.designs],
         _cells(conditions.flow),
-        (conditions.lanes, conditions.slots or (), clock_ns),
+        (_tried(conditions.lanes or (), *pair), conditions.slots or (), clock_ns),
         _wires(conditions.physical),
         conditions.stimulus,
     )
@@ -99,15 +99,16 @@ def rows_selected_by(report: schema.FormatsReport, request: FormatsRequest, libr
     """What the searches of a report found, by name of the configuration; nothing where others are asked for.
 
     Rows count whose design and operands are those that are asked for, if the row that they were compared with counts.
-    Cells, recipes, lanes, clock and wires must be the same. The seed of the operands may be another.
+    Cells, recipes, clock and wires must be the same, and of the lanes those that go with the row. The seed of the
+    operands may be another.
     """
     conditions = report.conditions
     asked = (
         _cells(flow_conditions(library, usable(library))),
-        (request.lanes, request.clock_ns or usual(library)),
+        request.clock_ns or usual(library),
         _wires(request.physical, request.physical.placed),
     )
-    had = _cells(conditions.flow), (conditions.lanes, conditions.clock_ns), _wires(conditions.physical)
+    had = _cells(conditions.flow), conditions.clock_ns, _wires(conditions.physical)
     if request.recipe is not None or asked != had:
         return {}
     settings = {design.name: design.settings for design in report.designs}
@@ -117,12 +118,19 @@ def rows_selected_by(report: schema.FormatsReport, request: FormatsRequest, libr
         row = rows.get(config.name)
         if row is None or row.stimulus is None or settings[config.name] != config.as_dict():
             continue
+        if _tried(request.lanes, config) != _tried(conditions.lanes, config):
+            continue
         if replace(request.stimulus.record(config), seed=row.stimulus.seed) != row.stimulus:
             continue
         # What the baseline took was tried for the row, too.
         if row.baseline is None or row.baseline in found:
             found[config.name] = _selected({config: row.closing})
     return found if request.baseline.name in found else {}
+
+
+def _tried(lanes: Sequence[str], *configs: TensorCoreConfig) -> list[str]:
+    """Lanes of a search that configurations had to choose from; those that hwgen has no more are among them."""
+    return [name for name in lanes if name not in DOTS or any(config.takes(name) for config in configs)]
 
 
 def _cores(request: FormatsRequest) -> list[TensorCoreConfig]:

@@ -51,10 +51,14 @@ class DotProduct(Block):
         What the decoders say of the block as a whole; only where they do.
     enable_tree : In(1)
         Load the ``tree`` register; only where the pipeline has it.
+    enable_sums : In(1)
+        Load the ``sums`` register; likewise, and only where the lanes hold it themselves. Else it is behind the sum.
     enable_tree_products : In(1)
         Load what that has of ``products``; only where there are both.
     sum : Out(signed)
         S of the contract: sum of hA * hB, folds not applied; 13 bits for NVFP4.
+    below : Out(signed)
+        S - 1; only where the lanes hold the register ``sums`` themselves. It makes abs(S) without a carry of its own.
     exponent, positive, negative : Out
         See `beside`; each only where that has it.
     half : In(1)
@@ -63,7 +67,7 @@ class DotProduct(Block):
     products : Out(products_layout(config))
         Products of significands, 0 in steps of FP4; likewise.
     latency : int
-        1 with the register; 0, combinational, without.
+        How many of these registers there are; 0 is combinational.
     """
 
     module_name = "dot_product"
@@ -73,23 +77,28 @@ class DotProduct(Block):
         members = {side: In(data.ArrayLayout(how.layout(side), config.bounds.lanes)) for side in "ab"}
         self.sides = [side for side in "ab" if how.word_width(side)]
         members |= {f"{side}_word": In(how.word_width(side)) for side in self.sides}
-        self.registers = "tree" in config.pipeline
-        self.latency = int(self.registers)
-        if self.registers:
-            members["enable_tree"] = In(1)
+        registers = [name for name in ("tree", "sums") if name in config.pipeline and (name == "tree" or how.holds_sums)]
+        self.registers = bool(registers)
+        self.latency = len(registers)
+        members |= {f"enable_{name}": In(1) for name in registers}
         members |= {name: Out(width) for name, width in beside(config).items()}
+        if how.holds_sums:
+            members["below"] = Out(signed(how.sum_width))
         if how.shared:
             members |= {"half": In(1), "products": Out(products_layout(config))}
-            members |= {"enable_tree_products": In(1)} if self.registers else {}
+            members |= {"enable_tree_products": In(1)} if "tree" in registers else {}
         super().__init__(config, members | {"sum": Out(signed(how.sum_width))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         words = {side: getattr(self, f"{side}_word") for side in self.sides}
-        register = partial(self.held, m, "tree", "enable_tree") if self.registers else None
+        register, last = (
+            partial(self.held, m, name, f"enable_{name}") if name in self.config.pipeline else None
+            for name in ("tree", "sums")
+        )
         how = lanes(self.config)
         if isinstance(how, Windowed):
-            total, more = how.total_and_more(m, self.a, self.b, register)
+            total, more = how.total_and_more(m, self.a, self.b, register, last)
             m.d.comb += [self.sum.eq(total), *(getattr(self, name).eq(value) for name, value in more.items())]
         elif isinstance(how, Sharing):
             total, products = how.total_and_products(m, self.a, self.b, words, self.half, register)

@@ -175,7 +175,7 @@ class Element(Block):
             scale = add_child(m, platform, f"scale{group}", ScaleProduct, config)
             term = computed.terms[group]
             total = dot.sum
-            if "sums" in config.pipeline:
+            if "sums" in config.pipeline and not how.holds_sums:
                 total = Signal.like(total, name=f"sums{group}", reset_less=True)
                 with m.If(self.enable_sums):
                     m.d.sync += total.eq(dot.sum)
@@ -185,7 +185,10 @@ class Element(Block):
                 infinite[name].append(self._behind_the_sum(m, dot, name, group))
             if config.slotted:
                 self._slots(m, platform, dot, computed, group)
-            self._loads(m, dot, "enable_tree", *(["enable_tree_products"] if lanes(config).shared else []))
+            self._loads(m, dot, "enable_tree", *(["enable_tree_products"] if how.shared else []))
+            if how.holds_sums:
+                self._loads(m, dot, "enable_sums")
+                m.d.comb += scale.below.eq(dot.below)
             self._loads(m, scale, "enable_factors")
             for side, operand in (("a", self.a), ("b", self.b)):
                 lanes_of_dot, block_lanes = getattr(dot, side), operand.lanes[owner]

@@ -144,6 +144,8 @@ class ScaleProduct(Block):
     ----------
     sum : In(signed)
         Block sum S.
+    below : In(signed)
+        S - 1; only where the dot product says it.
     a, b : In(unsigned)
         Significands of the two block scales; of UE4M3 4 bits, in eighths. Each only where its scales have any. The
         factor of the elements is in it, where they have one: 7 bits in IF4.
@@ -169,6 +171,8 @@ class ScaleProduct(Block):
             "sign": Out(1),
             "magnitude": Out(unsigned(term_width(config))),
         }
+        if lanes(config).holds_sums:
+            members["below"] = In(signed(lanes(config).sum_width))
         if config.excludes_empty:
             members["empty"] = Out(1)
         self.sides = [side for side, width in widths.items() if width]
@@ -183,13 +187,8 @@ class ScaleProduct(Block):
         if self.registers:
             self._of_factors(m)
             return m
-        absolute = Signal(len(self.sum) - 1)
-        sign = self.sum[-1]
-        m.d.comb += [
-            self.sign.eq(sign),
-            absolute.eq((self.sum[:-1] ^ sign.replicate(len(absolute))) + sign),
-        ]
-        product: Value = absolute
+        product: Value = self._absolute(m)
+        m.d.comb += self.sign.eq(self.sum[-1])
         for side, name in zip(self.sides, ("product", "scaled"), strict=False):
             factor = getattr(self, side)
             width = len(self.magnitude) if side == self.sides[-1] else len(product) + len(factor)
@@ -199,12 +198,19 @@ class ScaleProduct(Block):
             m.d.comb += self.empty.eq(~self.sum.any())
         return m
 
-    def _of_factors(self, m: Module) -> None:
-        """Both factors, their register, and their product."""
+    def _absolute(self, m: Module) -> Signal:
+        """abs(S)."""
         absolute = Signal(len(self.sum) - 1)
         sign = self.sum[-1]
-        m.d.comb += absolute.eq((self.sum[:-1] ^ sign.replicate(len(absolute))) + sign)
-        factors: dict[str, Value] = {"sign": sign, "magnitude": absolute}
+        if lanes(self.config).holds_sums:
+            m.d.comb += absolute.eq(Mux(sign, ~self.below[:-1], self.sum[:-1]))
+        else:
+            m.d.comb += absolute.eq((self.sum[:-1] ^ sign.replicate(len(absolute))) + sign)
+        return absolute
+
+    def _of_factors(self, m: Module) -> None:
+        """Both factors, their register, and their product."""
+        factors: dict[str, Value] = {"sign": self.sum[-1], "magnitude": self._absolute(m)}
         if len(self.sides) == 2:
             width = len(self.a) + len(self.b)
             factors["significands"] = multiply(m, self.a, self.b, width=width, name="significands")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.lanes.binary import Binary
+from hwgen.rtl.lanes.booth import Booth
 from hwgen.rtl.lanes.e2m2 import E2M2
 from hwgen.rtl.lanes.interface import Lanes
 from hwgen.rtl.lanes.merged import Merged
@@ -18,6 +19,7 @@ from hwgen.rtl.lanes.nested import Nested
 from hwgen.rtl.lanes.quadrants import Quadrants
 from hwgen.rtl.lanes.sharing import MergedFull, MergedSplit, MergedTimedFull, MergedTimedSplit, Sharing
 from hwgen.rtl.lanes.shifted import Shifted
+from hwgen.rtl.lanes.shifted_carry_save import ShiftedCarrySave
 from hwgen.rtl.lanes.signed import Signed
 from hwgen.rtl.lanes.significand import Significand
 from hwgen.rtl.lanes.windowed import Windowed
@@ -31,7 +33,9 @@ LANES: dict[str, type[Lanes]] = {
     "signed": Signed,
     "significand": Significand,
     "binary": Binary,
+    "booth": Booth,
     "shifted": Shifted,
+    "shifted-carry-save": ShiftedCarrySave,
     "windowed": Windowed,
     "nested": Nested,
     "multiplier": Multiplier,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -15,7 +15,7 @@ __all__ = ["Binary", "add_signed_in_pairs"]
 
 
 def add_signed_in_pairs(
-    m: Module, magnitudes: list[Value], signs: list[Value], register: Register | None, of: str = ""
+    m: Module, magnitudes: Sequence[Value], signs: Sequence[Value], register: Register | None, of: str = ""
 ) -> Value:
     """Signed sum of the products of all lanes, given as magnitudes of one width and signs, in a binary tree.
 

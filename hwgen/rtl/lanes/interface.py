@@ -37,12 +37,15 @@ class Lanes(ABC):
         Operands A and B are decoded alike, if they have one format.
     shifts_sums : bool
         Shifts of sub-groups are left to the sums; decoders of elements know nothing of them.
+    holds_sums : bool
+        The register ``sums`` stands before the last adder, not behind it; and beside the sum there is what is one less.
     shared : bool
         The lanes also multiply the significands of a slot, see `hwgen.rtl.lanes.sharing`.
     """
 
     symmetric = True
     shifts_sums = False
+    holds_sums = False
     shared = False
 
     def __init__(self, config: TensorCoreConfig) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amaranth.hdl import Module, Signal, Value, ValueLike
@@ -64,7 +64,11 @@ class Shifted(Lanes):
                     m, value, [lane.shift for lane, side in ((x, "a"), (y, "b")) if side in sides], width, index
                 )
             magnitudes.append(value[:width])
-        return add_signed_in_pairs(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)
+        return self._added(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)
+
+    def _added(self, m: Module, magnitudes: Sequence[Value], signs: Sequence[Value], register: Register | None) -> Value:
+        """The signed sum of the products of all lanes."""
+        return add_signed_in_pairs(m, magnitudes, signs, register)
 
     def _shifted(self, m: Module, value: Value, shifts: list[Value], width: int, index: int) -> Value:
         """The product of a lane, shifted."""

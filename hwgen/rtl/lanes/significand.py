@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
@@ -13,7 +13,7 @@ from hwgen.formats import E1M2, E2M1
 from hwgen.rtl.arithmetic.carry_save import Register, add_words, multiply
 from hwgen.rtl.lanes.interface import Lanes, is_negative, magnitude_of
 
-__all__ = ["Significand", "add_products", "significand_product"]
+__all__ = ["Significand", "add_products", "signed_rows", "significand_product"]
 
 
 def significand_product(m: Module, x: Any, y: Any, *, name: str) -> Signal:
@@ -23,14 +23,25 @@ def significand_product(m: Module, x: Any, y: Any, *, name: str) -> Signal:
     return multiply(m, wide.significand, narrow.significand, width=width, name=name)
 
 
-def add_products(m: Module, magnitudes: list[Signal], signs: list[Value], register: Register | None) -> Value:
+def add_products(
+    m: Module, magnitudes: Sequence[Value], signs: Sequence[Value], register: Register | None
+) -> Value:
     """Signed sum of the products of all lanes, given as magnitudes and signs.
 
     A negative product is inverted and its sign added at weight 1, in the free places of the carry-save
     tree. Instead of extending signs, each word carries its inverted sign one bit above the product. That adds
     2^w for each lane; for a power of two of them, to which a constant makes up, it inverts the sum's top bit.
     """
-    words = []
+    rows, ones, width = signed_rows(m, magnitudes, signs)
+    total = add_words(m, rows, ones, width=width, register=register, name="total")
+    return Cat(total[:-1], ~total[-1]).as_signed()
+
+
+def signed_rows(
+    m: Module, magnitudes: Sequence[Value], signs: Sequence[Value]
+) -> tuple[list[Value], list[Value], int]:
+    """Words and single bits that `add_products` adds up, and the width of their sum, whose top bit is inverted."""
+    words: list[tuple[Value, Value]] = []
     for index, (magnitude, negative) in enumerate(zip(magnitudes, signs, strict=True)):
         sign = Signal(name=f"sign{index}")
         word = Signal(len(magnitude) + 1, name=f"word{index}")
@@ -41,8 +52,7 @@ def add_products(m: Module, magnitudes: list[Signal], signs: list[Value], regist
     rows = [word for word, _ in words]
     if missing := (1 << log) - len(magnitudes):
         rows.append(Const(missing << len(magnitudes[0]), width))
-    total = add_words(m, rows, [sign for _, sign in words], width=width, register=register, name="total")
-    return Cat(total[:-1], ~total[-1]).as_signed()
+    return rows, [sign for _, sign in words], width
 
 
 class Significand(Lanes):

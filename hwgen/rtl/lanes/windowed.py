@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data
 
-from hwgen.rtl.arithmetic.carry_save import Register
+from hwgen.rtl.arithmetic.carry_save import Register, two_words
 from hwgen.rtl.arithmetic.shifters import saturated, shift_right
 from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.arithmetic.window import Window
-from hwgen.rtl.lanes.binary import add_signed_in_pairs
 from hwgen.rtl.lanes.interface import Lanes, is_negative
-from hwgen.rtl.lanes.significand import significand_product
+from hwgen.rtl.lanes.significand import signed_rows, significand_product
 
 __all__ = ["Windowed"]
 
@@ -24,12 +23,17 @@ class Windowed(Lanes):
 
     ::
 
-        a.significand --[x]--------------------------> [>> distance] --> [invert if negative] --> [binary tree] --> S
-        b.significand --^                                   ^
-        a.shift --[+]--> exponent --> [max of all lanes] --[-]
-        b.shift --^                          +-----------------------------------------------------------> exponent
+        a.significand --[x]------------------> (tree) --> [>>] --> [invert if negative] --+
+        b.significand --^                                  ^                              |
+        a.shift --[+]--> exponent -----------> (tree) --> [-]        [carry-save tree] <--+
+        b.shift --^        +--> [max] -------> (tree) -----^           +--> (sums) --> [+] --> S
+                                                +--> exponent
 
     A product of zero has no say in the largest exponent. Its own is set to the lowest one.
+
+    The register ``tree`` stands behind the products and their largest exponent. With the last two words behind it
+    alone, as in other lanes, the path before it takes two cycles of 1 ns on generic7. The register ``sums`` holds
+    the last two words.
 
     Where elements may be infinite, two wires tell what the sum is instead: +Inf and -Inf. NaN is both::
 
@@ -39,6 +43,8 @@ class Windowed(Lanes):
     Fields of a lane: ``sign``, ``significand``, ``shift``, the exponent above the lowest one, ``live``: the element
     is not zero; and ``infinite`` where it may be that.
     """
+
+    holds_sums = True
 
     def layout(self, side: str) -> data.StructLayout:
         """See `Lanes`."""
@@ -64,34 +70,62 @@ class Windowed(Lanes):
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
-        return self.total_and_more(m, a, b, register)[0]
+        return self.total_and_more(m, a, b, register, None)[0]
 
-    def total_and_more(self, m: Module, a: Any, b: Any, register: Register | None) -> tuple[Value, dict[str, Value]]:
-        """Sum S, in units of the window's last place, and what else `hwgen.rtl.dot.beside` has, by name."""
+    def total_and_more(
+        self, m: Module, a: Any, b: Any, register: Register | None, last: Register | None
+    ) -> tuple[Value, dict[str, Value]]:
+        """Sum S, in units of the window's last place, and what else `hwgen.rtl.dot.beside` has, by name.
+
+        If there is a ``register``, everything goes through it; if there is a ``last`` one, the last two words do.
+        """
         bounds = self.config.bounds
-        products, exponents = [], []
+        products: list[Value] = []
+        exponents: list[Signal] = []
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
             products.append(significand_product(m, x, y, name=f"product{index}"))
             exponent = Signal(bounds.product_span.bit_length(), name=f"exponent{index}")
             m.d.comb += exponent.eq((x.shift + y.shift) & (x.live & y.live).replicate(len(exponent)))
             exponents.append(exponent)
-        largest = self._largest(m, exponents)
+        more: dict[str, Value] = {"exponent": self._largest(m, exponents)}
+        if bounds.may_be_infinite:
+            more |= self._infinities(m, a, b)
+        of_lanes: list[list[Value]] = [products, [*exponents], [x.sign ^ y.sign for x, y in zip(a, b, strict=True)]]
+        if register is not None:
+            of_lanes, more = _behind(register, of_lanes, more)
 
         own = Window(len(products[0]), 0)
         into = own.down_to(-bounds.window_shift)
         magnitudes: list[Value] = []
-        for index, (product, exponent) in enumerate(zip(products, exponents, strict=True)):
-            distance = Signal.like(largest, name=f"distance{index}")
-            m.d.comb += distance.eq(largest - exponent)
+        for index, (product, exponent, _) in enumerate(zip(*of_lanes, strict=True)):
+            distance = Signal(len(exponent), name=f"distance{index}")
+            m.d.comb += distance.eq(more["exponent"] - exponent)
             count = saturated(m, distance, into, name=f"saturated{index}")
             word = Signal(into.width, name=f"aligned{index}")
             m.d.comb += word.eq(shift_right(m, product, count, own=own, into=into, name=f"aligned{index}"))
             magnitudes.append(word)
-        total = add_signed_in_pairs(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)
-        more: dict[str, Value] = {"exponent": largest}
-        if bounds.may_be_infinite:
-            more |= self._infinities(m, a, b)
-        return total[: self.sum_width].as_signed(), more if register is None else register(more)
+        total, more["below"] = self._added(m, magnitudes, of_lanes[-1], last)
+        return total, more
+
+    def _added(
+        self, m: Module, magnitudes: list[Value], signs: list[Value], last: Register | None
+    ) -> tuple[Value, Value]:
+        """The signed sum of all lanes, and what is one less."""
+        rows, ones, width = signed_rows(m, magnitudes, signs)
+        # With -1 among the words, what is one less is their sum, and the sum itself has a carry in.
+        rows.append(Const(-1, width))
+        while len(ones) > len(rows) - 2:
+            rows.append(ones.pop())
+        x, y = (word[1:] for word in two_words(m, rows, ones, width=width, name="total"))
+        if last is not None:
+            held = last({"x": x, "y": y})
+            x, y = held["x"], held["y"]
+        found = []
+        for name, total in (("total", (Cat(1, x) + Cat(1, y))[1:]), ("below", x + y)):
+            word = Signal(width, name=name)
+            m.d.comb += word.eq(total)
+            found.append(Cat(word[:-1], ~word[-1])[: self.sum_width].as_signed())
+        return found[0], found[1]
 
     def _infinities(self, m: Module, a: Any, b: Any) -> dict[str, Value]:
         """Whether some product is positive infinity, and whether some is negative; infinity times zero is both."""
@@ -120,3 +154,13 @@ class Windowed(Lanes):
                 following.append(larger)
             exponents = following + exponents[len(exponents) & ~1 :]
         return exponents[0]
+
+
+def _behind(
+    register: Register, of_lanes: list[list[Value]], more: dict[str, Value]
+) -> tuple[list[list[Value]], dict[str, Value]]:
+    """Lists of one value for each lane, and what else there is, behind a register."""
+    named = {f"{index}_{lane}": value for index, values in enumerate(of_lanes) for lane, value in enumerate(values)}
+    held = register({**named, **more})
+    found = [[held[f"{index}_{lane}"] for lane in range(len(values))] for index, values in enumerate(of_lanes)]
+    return found, {name: held[name] for name in more}

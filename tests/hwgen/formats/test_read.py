@@ -85,8 +85,10 @@ def test_what_is_not_said_is_as_in_small(tmp_path: Path) -> None:
     # Magnitudes of seven bits take other lanes.
     path.write_text('[elements.Q8]\ninteger = 8\n[formats.plain]\nelements = ["Q8"]\nscale = "UE4M3"\nblock = 64\n')
     config = resolved(str(path))
-    assert (config.dot, config.fraction_bits) == ("shifted", config.bounds.most_fraction_bits(1))
+    assert (config.dot, config.fraction_bits) == ("booth", config.bounds.most_fraction_bits(1))
     assert config.fraction_bits < 35
+    path.write_text('[formats.plain]\nelements = ["E3M2"]\nscale = "UE4M3"\nblock = 16\n')
+    assert resolved(str(path)).dot == "shifted-carry-save"
 
 
 def test_one_operand_may_have_a_format_of_the_catalogue(tmp_path: Path) -> None:

@@ -16,8 +16,23 @@ PAIRS += [(form, form) for form in ("mxint8", "mxfp6-e2m3", "mxfp6-e3m2")] + [
     ("mxfp8-e4m3",) * 2,
     ("mxfp8-e4m3", "mxfp8-e5m2"),
     ("hif4",) * 2,
+    ("int8",) * 2,
+    ("int8", "int4"),
+    ("int8", "ternary"),
 ]
 CASES = [(a, b, dot) for a, b in PAIRS for dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])]
+
+
+def digits_of(lane):
+    """The number of a lane that has digits, of which none is both one and two, or a negative zero."""
+    assert not lane.one & lane.two
+    assert not lane.minus & ~(lane.one | lane.two)
+
+    def bit(field, place):
+        return field >> place & 1
+
+    digits = [(bit(lane.one, place) + 2 * bit(lane.two, place), bit(lane.minus, place)) for place in range(16)]
+    return sum((-digit if negative else digit) << 2 * place for place, (digit, negative) in enumerate(digits))
 
 
 @pytest.mark.parametrize("side", ["a", "b"])
@@ -38,7 +53,11 @@ def test_every_code(a, b, dot, side, evaluate):
         nans = elements[inputs.get("tag", 0) if form.tagged else 0].nans
         assert outputs.get("nan", 0) == (inputs["code"] in nans)
         if "value" in layout.members:
-            assert lane.value % (1 << form.largest.bit_length() + 1) == wanted % (1 << form.largest.bit_length() + 1)
+            assert lane.value % (1 << form.signed_width) == wanted % (1 << form.signed_width)
+            assert -(1 << form.signed_width - 1) <= wanted < 1 << form.signed_width - 1
+            continue
+        if "one" in layout.members:
+            assert digits_of(lane) == wanted
             continue
         magnitude = lane.magnitude if "magnitude" in layout.members else lane.significand
         if "shift" in layout.members:

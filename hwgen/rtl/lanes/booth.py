@@ -1,0 +1,121 @@
+"""Long integers multiplied by Booth's digits, all rows of all lanes in one carry-save tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
+from amaranth.lib import data
+
+from hwgen.config import TensorCoreConfig
+from hwgen.rtl.arithmetic.carry_save import Register, add_columns
+from hwgen.rtl.arithmetic.truth_table import lookup
+from hwgen.rtl.lanes.interface import Lanes, transposed
+
+__all__ = ["Booth", "booth_digits"]
+
+
+def booth_digits(number: int, count: int) -> list[int]:
+    """Digits from -2 to 2, the lowest first, with the sum of ``digit * 4 ** place``: radix 4, as Booth has them.
+
+    Parameters
+    ----------
+    number
+        From -2 ** (2 count - 1) to 2 ** (2 count - 1) - 1.
+    count
+        How many digits.
+    """
+    doubled = number << 1
+    triples = [doubled >> 2 * place & 7 for place in range(count)]
+    return [(triple & 1) + (triple >> 1 & 1) - 2 * (triple >> 2) for triple in triples]
+
+
+class Booth(Lanes):
+    """Rows of one operand in two's complement, chosen by digits of the other: none, once or twice, or the negative.
+
+    ::
+
+        digits of one operand ---> [0, value, 2 value] --> [invert if negative] --+
+        value of the other one --^                     a row for each digit       +--> [carry-save tree] --> S
+        word: sum of all 4^place whose digit is negative -------------------------+
+
+    The digits are those of Booth's recoding in radix 4. Half as many rows are added as with bits: four for integers of
+    8 bits. The decoders make them once for a row of the array. They also add up what inversion leaves missing, which
+    does not depend on the other operand. The operand is taken by its digits for which the rows have fewer bits: with
+    INT8 times INT4 that is INT4.
+
+    No product is added up by itself. On generic7 at 1 ns an element for INT8 takes a fifth less area than by
+    `shifted`, which multiplies magnitudes first.
+
+    Fields of a lane: ``one``, ``two`` and ``minus``, a bit for each digit; or ``value``.
+    """
+
+    symmetric = False
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        super().__init__(config)
+        rows = {side: self._digits(side) * (self._width(other) + 1) for side, other in ("ab", "ba")}
+        self.recoded = min(rows, key=lambda side: rows[side])
+
+    def _width(self, side: str) -> int:
+        """Bits of an integer in two's complement."""
+        return self.config.form(side).signed_width
+
+    def _digits(self, side: str) -> int:
+        return -(-self._width(side) // 2)
+
+    def layout(self, side: str) -> data.StructLayout:
+        """See `Lanes`."""
+        if side != self.recoded:
+            return data.StructLayout({"value": self._width(side)})
+        return data.StructLayout(dict.fromkeys(("one", "two", "minus"), self._digits(side)))
+
+    def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
+        """See `Lanes`."""
+        integers = [h for each in self.config.form(side).integers for h in each]
+        address = code if tag is None else Cat(code, tag)
+        if side != self.recoded:
+            width = self._width(side)
+            return {"value": lookup(address, [h & (1 << width) - 1 for h in integers], width)}
+        count = self._digits(side)
+        digits = [booth_digits(h, count) for h in integers]
+
+        def bits(*which: int) -> Value:
+            table = [sum((digit in which) << place for place, digit in enumerate(each)) for each in digits]
+            return lookup(address, table, count)
+
+        return {"one": bits(-1, 1), "two": bits(-2, 2), "minus": bits(-2, -1)}
+
+    def word_width(self, side: str) -> int:
+        """See `Lanes`."""
+        most = self.config.form(side).lanes * ((4 ** self._digits(side) - 1) // 3)
+        return most.bit_length() if side == self.recoded else 0
+
+    def word(self, m: Module, side: str, lanes: Any, tag: Value | None) -> Value:
+        """Sum over all lanes of 4^place for each negative digit."""
+        columns = {2 * place: list(bits) for place, bits in enumerate(transposed(lanes, "minus", self._digits(side)))}
+        return add_columns(m, columns, width=self.word_width(side), name="negative")
+
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
+        """See `Lanes`."""
+        recoded, other, side = (a, b, "b") if self.recoded == "a" else (b, a, "a")
+        top, count = self._width(side), self._digits(self.recoded)
+        value = transposed(other, "value", top)
+        one, two, minus = (transposed(recoded, field, count) for field in ("one", "two", "minus"))
+        heap: dict[int, list[Value]] = {place: [bit] for place, bit in enumerate(words[self.recoded])}
+        constant = 0
+        for digit in range(count):
+            for place in range(top + 1):
+                # Twice the value has one bit more than the value, which repeats its sign there.
+                chosen = value[min(place, top - 1)] & one[digit]
+                if place:
+                    chosen |= value[place - 1] & two[digit]
+                bits = Signal(len(a), name=f"row{digit}_{place}")
+                negative = minus[digit] if place < top else ~minus[digit]
+                m.d.comb += bits.eq(chosen ^ negative)
+                heap.setdefault(2 * digit + place, []).extend(bits)
+            # The sign bit weighs -2^top; inverted, it weighs as much less 2^top in every lane.
+            constant -= len(a) << 2 * digit + top
+        total = add_columns(m, heap, width=self.sum_width, constant=constant, register=register, name="total")
+        return total.as_signed()
