@@ -136,7 +136,7 @@ def _short(a: BlockFormat, b: BlockFormat) -> str | None:
 def _booth(a: BlockFormat, b: BlockFormat) -> str | None:
     for side, form in (("a", a), ("b", b)):
         if form.tagged or form.shifts:
-            return f"{side} = {form.name!r} has several kinds of elements, or shifts; its lanes take one kind of integers"
+            return f"{side} = {form.name!r} has several kinds of elements, or shifts; its lanes take one kind"
     return _short(a, b)
 
 

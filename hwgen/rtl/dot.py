@@ -77,7 +77,8 @@ class DotProduct(Block):
         members = {side: In(data.ArrayLayout(how.layout(side), config.bounds.lanes)) for side in "ab"}
         self.sides = [side for side in "ab" if how.word_width(side)]
         members |= {f"{side}_word": In(how.word_width(side)) for side in self.sides}
-        registers = [name for name in ("tree", "sums") if name in config.pipeline and (name == "tree" or how.holds_sums)]
+        own = ("tree", "sums") if how.holds_sums else ("tree",)
+        registers = [name for name in own if name in config.pipeline]
         self.registers = bool(registers)
         self.latency = len(registers)
         members |= {f"enable_{name}": In(1) for name in registers}

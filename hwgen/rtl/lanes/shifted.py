@@ -66,7 +66,9 @@ class Shifted(Lanes):
             magnitudes.append(value[:width])
         return self._added(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)
 
-    def _added(self, m: Module, magnitudes: Sequence[Value], signs: Sequence[Value], register: Register | None) -> Value:
+    def _added(
+        self, m: Module, magnitudes: Sequence[Value], signs: Sequence[Value], register: Register | None
+    ) -> Value:
         """The signed sum of the products of all lanes."""
         return add_signed_in_pairs(m, magnitudes, signs, register)
 

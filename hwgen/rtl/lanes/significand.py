@@ -23,9 +23,7 @@ def significand_product(m: Module, x: Any, y: Any, *, name: str) -> Signal:
     return multiply(m, wide.significand, narrow.significand, width=width, name=name)
 
 
-def add_products(
-    m: Module, magnitudes: Sequence[Value], signs: Sequence[Value], register: Register | None
-) -> Value:
+def add_products(m: Module, magnitudes: Sequence[Value], signs: Sequence[Value], register: Register | None) -> Value:
     """Signed sum of the products of all lanes, given as magnitudes and signs.
 
     A negative product is inverted and its sign added at weight 1, in the free places of the carry-save
@@ -37,9 +35,7 @@ def add_products(
     return Cat(total[:-1], ~total[-1]).as_signed()
 
 
-def signed_rows(
-    m: Module, magnitudes: Sequence[Value], signs: Sequence[Value]
-) -> tuple[list[Value], list[Value], int]:
+def signed_rows(m: Module, magnitudes: Sequence[Value], signs: Sequence[Value]) -> tuple[list[Value], list[Value], int]:
     """Words and single bits that `add_products` adds up, and the width of their sum, whose top bit is inverted."""
     words: list[tuple[Value, Value]] = []
     for index, (magnitude, negative) in enumerate(zip(magnitudes, signs, strict=True)):

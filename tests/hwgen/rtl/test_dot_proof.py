@@ -28,7 +28,7 @@ from hwgen.rtl.arithmetic.binary_tree import add_in_pairs
 from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
-from hwgen.rtl.lanes import binary, merged, signed
+from hwgen.rtl.lanes import binary, booth, merged, signed
 
 _TO_JSON = """
 import sys
@@ -221,11 +221,13 @@ class Sums:
     """What a lane array adds up: its sums as columns of bits, total and constant, and the gates before them."""
 
     def __init__(self, config, prover):
+        self.config = config
         block = LaneArray(config)
         ports = [Value.cast(getattr(block, name)) for name in block.signature.members]
         with (
             mock.patch.object(merged, "add_columns", opaque),
             mock.patch.object(signed, "add_columns", opaque),
+            mock.patch.object(booth, "add_columns", opaque),
             mock.patch.object(binary, "add_in_pairs", opaque_pairs),
         ):
             self.ports, cells = netlist(block, ports, prover, "techmap", "simplemap")
@@ -253,7 +255,8 @@ class Sums:
 
     def check(self):
         """Every sum is one of lanes; `AssertionError` if not."""
-        lanes = {bit: place // 4 for side in "ab" for place, bit in enumerate(self.ports[f"{side}_codes"])}
+        widths = {side: self.config.form(side).code_width for side in "ab"}
+        lanes = {bit: place // widths[side] for side in "ab" for place, bit in enumerate(self.ports[f"{side}_codes"])}
         tags = {bit for side in "ab" for bit in self.ports.get(f"{side}_tag", ())}
         within = {bit: number for number, (_, total, _) in enumerate(self.sums) for bit in total}
         *low, top = self.ports["sum"]
@@ -280,10 +283,11 @@ class Sums:
 
 PAIRS = (("nvfp4", "nvfp4"), ("mixfp4", "mixfp4"), ("nvfp4", "mixfp4"), ("nvint4", "nvint4"))
 RAZER = ("razer-activations", "razer-weights")
+LONG = (("int8", "int8"), ("int8", "int4"), ("int8", "ternary"), ("mxint8", "mxint8"), ("mxfp6-e2m3", "mxfp6-e2m3"))
 FORMS = {
     f"{a}-{b}-{dot}": TensorCoreConfig("x", a, b, 1, 1, 1, dot)
-    for a, b in (*PAIRS, RAZER)
-    for dot in ("merged", "merged-timed", "merged-binary", "signed", "binary")
+    for a, b in (*PAIRS, RAZER, *LONG)
+    for dot in ("merged", "merged-timed", "merged-binary", "signed", "binary", "booth")
     if dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
 }
 
@@ -324,6 +328,7 @@ TREES = {
     for dot in DOTS
     if dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
 }
+TREES |= {f"{name}-tree": dataclasses.replace(FORMS[name], pipeline=("tree",)) for name in FORMS if "booth" in name}
 
 
 def through(self, m, register, enable, values):

@@ -28,6 +28,9 @@ from sim.steps import Steps
         ("mxfp4-2x16", 2, {"pipeline": ("sums", "addends"), "empty_blocks": "excluded", "dot": "signed"}),
         ("int8", 1, {"pipeline": ("decoded", "tree", "factors", "terms", "aligned"), "dot": "shifted"}),
         ("int8", 2, {"pipeline": ("terms",), "dot": "multiplier", "empty_blocks": "excluded"}),
+        ("int8", 2, {"pipeline": ("decoded", "tree", "sums"), "dot": "booth"}),
+        ("mxint8", 1, {"pipeline": ("decoded", "tree", "terms", "aligned"), "dot": "booth"}),
+        ("mxfp6-e3m2", 1, {"pipeline": ("tree", "sums"), "dot": "shifted-carry-save", "rounding": "nearest_even"}),
         ("int8", 2, {"pipeline": ("decoded", "terms", "total"), "dot": "shifted", "numerics": "exact"}),
         ("ternary", 1, {"pipeline": ("tree",), "dot": "signed", "numerics": "exact", "largest_depth": 4096}),
     ],
@@ -81,6 +84,16 @@ def test_every_pair_of_codes_alone_in_every_lane(a, b, dot, compiled):
         ("mxfp8-e4m3", "mxfp4", "shifted"),
         ("int8", "int8", "shifted"),
         ("int8", "ternary", "shifted"),
+        ("mxint8", "mxint8", "booth"),
+        ("int8", "int8", "booth"),
+        ("int8", "int4", "booth"),
+        ("int4", "int8", "booth"),
+        ("int8", "ternary", "booth"),
+        ("mxfp6-e2m3", "mxfp6-e2m3", "booth"),
+        ("mxfp6-e2m3", "mxfp6-e2m3", "shifted-carry-save"),
+        ("mxfp6-e3m2", "mxfp6-e3m2", "shifted-carry-save"),
+        ("mxfp8-e4m3", "mxfp4", "shifted-carry-save"),
+        ("mxfp4", "mxfp8-e4m3", "shifted-carry-save"),
     ],
 )
 def test_every_pair_of_long_codes_in_every_lane(a, b, dot, compiled):
@@ -151,6 +164,8 @@ def test_every_product_of_blockdialect_in_every_lane(compiled):
         ("mxfp8-e4m3", "mxfp8-e4m3", ("decoded", "tree", "terms")),
         ("mxfp8-e5m2", "mxfp8-e5m2", ("decoded", "tree", "terms", "aligned", "total")),
         ("mxfp8-e4m3", "mxfp8-e5m2", ("sums", "factors")),
+        ("mxfp8-e4m3", "mxfp8-e4m3", ("decoded", "tree", "sums", "terms", "aligned", "total", "normal")),
+        ("mxfp8-e5m2", "mxfp8-e5m2", ("tree", "sums", "factors")),
     ],
 )
 def test_products_that_are_cut_to_a_window(a, b, pipeline, compiled):
