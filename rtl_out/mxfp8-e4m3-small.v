@@ -64,6 +64,7 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
   reg decoded_valid;
   wire element0_0_enable_addend;
   wire element0_0_enable_result;
+  wire element0_0_enable_sums;
   wire element0_0_enable_terms;
   wire element0_0_enable_tree;
   wire element0_0_entering;
@@ -100,6 +101,25 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
   wire step__ready;
   input step__valid;
   wire step__valid;
+  reg sums_a0_nan;
+  reg [7:0] sums_a0_scales;
+  reg sums_a1_nan;
+  reg [7:0] sums_a1_scales;
+  reg sums_a2_nan;
+  reg [7:0] sums_a2_scales;
+  reg sums_a3_nan;
+  reg [7:0] sums_a3_scales;
+  reg sums_b0_nan;
+  reg [7:0] sums_b0_scales;
+  reg sums_b1_nan;
+  reg [7:0] sums_b1_scales;
+  reg sums_b2_nan;
+  reg [7:0] sums_b2_scales;
+  reg sums_b3_nan;
+  reg [7:0] sums_b3_scales;
+  reg sums_first;
+  reg sums_last;
+  reg sums_valid;
   reg terms_first;
   reg terms_last;
   reg terms_valid;
@@ -149,18 +169,35 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
   assign not_rst = ~ rst;
   assign element0_0_entering = element0_0_entering_and_2 & not_rst;
   assign addend_coming = addend__ready ? addend__valid : addend_held;
-  assign element0_0_enable_addend = addend__ready & addend__valid;
   assign not_addend_held = ~ addend_held;
   assign advance_and_enter = advance & enter;
   assign addend__ready_and = advance_and_enter & terms_first;
   assign addend__ready = not_addend_held | addend__ready_and;
-  assign element0_0_enable_terms = step__ready & tree_valid;
+  assign element0_0_enable_addend = addend__ready & addend__valid;
+  assign element0_0_enable_terms = step__ready & sums_valid;
   assign element0_0_taking = element0_0_entering & terms_first_next;
   assign aligned_last_next = enter & terms_last;
   assign step__ready_and_step__valid = step__ready & step__valid;
   assign element0_0_enable_tree = step__ready & decoded_valid;
+  assign element0_0_enable_sums = step__ready & tree_valid;
   always @(posedge clk)
     terms_first <= terms_first_next;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b3_nan <= tree_b3_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b3_scales <= tree_b3_scales;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b2_nan <= tree_b2_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b2_scales <= tree_b2_scales;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b1_nan <= tree_b1_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b1_scales <= tree_b1_scales;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b0_nan <= tree_b0_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b0_scales <= tree_b0_scales;
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b3_nan <= decoded_b3[328];
   always @(posedge clk)
@@ -185,6 +222,22 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     if (step__ready_and_step__valid) decoded_b1 <= b1_operand;
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_b0 <= b0_operand;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a3_nan <= tree_a3_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a3_scales <= tree_a3_scales;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a2_nan <= tree_a2_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a2_scales <= tree_a2_scales;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a1_nan <= tree_a1_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a1_scales <= tree_a1_scales;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a0_nan <= tree_a0_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a0_scales <= tree_a0_scales;
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a3_nan <= decoded_a3[328];
   always @(posedge clk)
@@ -231,10 +284,17 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     if (rst) aligned_last <= 1'h0;
     else if (element0_0_enable_result) aligned_last <= aligned_last_next;
   always @(posedge clk)
-    if (step__ready) terms_last <= tree_last;
+    if (step__ready) terms_last <= sums_last;
   always @(posedge clk)
     if (rst) terms_valid <= 1'h0;
     else terms_valid <= terms_valid_next;
+  always @(posedge clk)
+    if (step__ready) sums_first <= tree_first;
+  always @(posedge clk)
+    if (step__ready) sums_last <= tree_last;
+  always @(posedge clk)
+    if (rst) sums_valid <= 1'h0;
+    else if (step__ready) sums_valid <= tree_valid;
   always @(posedge clk)
     if (step__ready) tree_first <= decoded_first;
   always @(posedge clk)
@@ -249,8 +309,8 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
   always @(posedge clk)
     if (rst) decoded_valid <= 1'h0;
     else if (step__ready) decoded_valid <= step__valid;
-  assign terms_first_next = step__ready ? tree_first : terms_first;
-  assign terms_valid_next = step__ready ? tree_valid : terms_valid;
+  assign terms_first_next = step__ready ? sums_first : terms_first;
+  assign terms_valid_next = step__ready ? sums_valid : terms_valid;
   assign bubbles_later_choice = enter ? bubbles : bubbles_later_choice_wide[1:0];
   assign bubbles_later = element0_0_enable_result ? bubbles_later_choice : bubbles;
   mxfp8_e4m3_small_operand_decoder a0 (
@@ -294,12 +354,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .scales(step__payload[2111:2104])
   );
   mxfp8_e4m3_small_element element0_0 (
-    .a({ tree_a0_nan, tree_a0_scales, decoded_a0[319:0] }),
-    .b({ tree_b0_nan, tree_b0_scales, decoded_b0[319:0] }),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[319:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[319:0] }),
     .c(addend__payload[31:0]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -307,12 +368,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element0_1 (
-    .a({ tree_a0_nan, tree_a0_scales, decoded_a0[319:0] }),
-    .b({ tree_b1_nan, tree_b1_scales, decoded_b1[319:0] }),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[319:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[319:0] }),
     .c(addend__payload[63:32]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -320,12 +382,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element0_2 (
-    .a({ tree_a0_nan, tree_a0_scales, decoded_a0[319:0] }),
-    .b({ tree_b2_nan, tree_b2_scales, decoded_b2[319:0] }),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[319:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[319:0] }),
     .c(addend__payload[95:64]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -333,12 +396,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element0_3 (
-    .a({ tree_a0_nan, tree_a0_scales, decoded_a0[319:0] }),
-    .b({ tree_b3_nan, tree_b3_scales, decoded_b3[319:0] }),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[319:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[319:0] }),
     .c(addend__payload[127:96]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -346,12 +410,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element1_0 (
-    .a({ tree_a1_nan, tree_a1_scales, decoded_a1[319:0] }),
-    .b({ tree_b0_nan, tree_b0_scales, decoded_b0[319:0] }),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[319:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[319:0] }),
     .c(addend__payload[159:128]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -359,12 +424,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element1_1 (
-    .a({ tree_a1_nan, tree_a1_scales, decoded_a1[319:0] }),
-    .b({ tree_b1_nan, tree_b1_scales, decoded_b1[319:0] }),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[319:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[319:0] }),
     .c(addend__payload[191:160]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -372,12 +438,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element1_2 (
-    .a({ tree_a1_nan, tree_a1_scales, decoded_a1[319:0] }),
-    .b({ tree_b2_nan, tree_b2_scales, decoded_b2[319:0] }),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[319:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[319:0] }),
     .c(addend__payload[223:192]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -385,12 +452,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element1_3 (
-    .a({ tree_a1_nan, tree_a1_scales, decoded_a1[319:0] }),
-    .b({ tree_b3_nan, tree_b3_scales, decoded_b3[319:0] }),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[319:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[319:0] }),
     .c(addend__payload[255:224]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -398,12 +466,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element2_0 (
-    .a({ tree_a2_nan, tree_a2_scales, decoded_a2[319:0] }),
-    .b({ tree_b0_nan, tree_b0_scales, decoded_b0[319:0] }),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[319:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[319:0] }),
     .c(addend__payload[287:256]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -411,12 +480,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element2_1 (
-    .a({ tree_a2_nan, tree_a2_scales, decoded_a2[319:0] }),
-    .b({ tree_b1_nan, tree_b1_scales, decoded_b1[319:0] }),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[319:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[319:0] }),
     .c(addend__payload[319:288]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -424,12 +494,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element2_2 (
-    .a({ tree_a2_nan, tree_a2_scales, decoded_a2[319:0] }),
-    .b({ tree_b2_nan, tree_b2_scales, decoded_b2[319:0] }),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[319:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[319:0] }),
     .c(addend__payload[351:320]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -437,12 +508,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element2_3 (
-    .a({ tree_a2_nan, tree_a2_scales, decoded_a2[319:0] }),
-    .b({ tree_b3_nan, tree_b3_scales, decoded_b3[319:0] }),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[319:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[319:0] }),
     .c(addend__payload[383:352]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -450,12 +522,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element3_0 (
-    .a({ tree_a3_nan, tree_a3_scales, decoded_a3[319:0] }),
-    .b({ tree_b0_nan, tree_b0_scales, decoded_b0[319:0] }),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[319:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[319:0] }),
     .c(addend__payload[415:384]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -463,12 +536,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element3_1 (
-    .a({ tree_a3_nan, tree_a3_scales, decoded_a3[319:0] }),
-    .b({ tree_b1_nan, tree_b1_scales, decoded_b1[319:0] }),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[319:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[319:0] }),
     .c(addend__payload[447:416]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -476,12 +550,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element3_2 (
-    .a({ tree_a3_nan, tree_a3_scales, decoded_a3[319:0] }),
-    .b({ tree_b2_nan, tree_b2_scales, decoded_b2[319:0] }),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[319:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[319:0] }),
     .c(addend__payload[479:448]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -489,12 +564,13 @@ module mxfp8_e4m3_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e4m3_small_element element3_3 (
-    .a({ tree_a3_nan, tree_a3_scales, decoded_a3[319:0] }),
-    .b({ tree_b3_nan, tree_b3_scales, decoded_b3[319:0] }),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[319:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[319:0] }),
     .c(addend__payload[511:480]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -806,7 +882,7 @@ module mxfp8_e4m3_small_aligned_pair(c, subtract, terms, sum);
   assign sum_wide[43:1] = sum;
 endmodule
 
-module mxfp8_e4m3_small_dot_product(clk, a, b, enable_tree, exponent, sum);
+module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, exponent, sum);
   wire [3:0] product0_1_0_carry_and;
   wire [3:0] product0_1_0_carry_and_2;
   wire [3:0] product3_2_0_carry_and;
@@ -852,113 +928,150 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_tree, exponent, sum);
   wire [5:0] distance31_wide;
   wire [6:0] product4_2_0_sum_xor;
   wire [6:0] product4_2_0_carry_and_2;
-  wire [27:0] last_difference;
-  wire [26:0] total_1_0_xor;
-  wire not_negative_0;
-  wire [26:0] total_1_0_xor_2;
-  wire not_negative_1;
-  wire [29:0] total_1_0_wide;
-  wire [26:0] total_1_1_xor;
-  wire not_negative_2;
   wire [6:0] product4_2_0_carry_and_3;
-  wire [26:0] total_1_1_xor_2;
-  wire not_negative_3;
-  wire [29:0] total_1_1_wide;
-  wire [26:0] total_1_2_xor;
-  wire not_negative_4;
-  wire [26:0] total_1_2_xor_2;
-  wire not_negative_5;
-  wire [29:0] total_1_2_wide;
-  wire [26:0] total_1_3_xor;
-  wire not_negative_6;
-  wire [26:0] total_1_3_xor_2;
-  wire not_negative_7;
-  wire [29:0] total_1_3_wide;
-  wire [26:0] total_1_4_xor;
-  wire not_negative_8;
-  wire [26:0] total_1_4_xor_2;
-  wire not_negative_9;
-  wire [29:0] total_1_4_wide;
-  wire [26:0] total_1_5_xor;
-  wire not_negative_10;
   wire [9:0] product4_wide;
-  wire [26:0] total_1_5_xor_2;
-  wire not_negative_11;
-  wire [29:0] total_1_5_wide;
-  wire [26:0] total_1_6_xor;
-  wire not_negative_12;
-  wire [26:0] total_1_6_xor_2;
-  wire not_negative_13;
-  wire [29:0] total_1_6_wide;
-  wire [26:0] total_1_7_xor;
-  wire not_negative_14;
+  wire [27:0] total_1_0_sum_xor;
+  wire [27:0] total_1_0_carry_and;
+  wire [27:0] total_1_0_carry_and_2;
+  wire [27:0] word2_xor_word3;
   wire [4:0] a_47_44_plus_b_47_44;
-  wire [26:0] total_1_7_xor_2;
-  wire not_negative_15;
-  wire [29:0] total_1_7_wide;
-  wire [26:0] total_1_8_xor;
-  wire not_negative_16;
-  wire [26:0] total_1_8_xor_2;
-  wire not_negative_17;
-  wire [29:0] total_1_8_wide;
-  wire [26:0] total_1_9_xor;
-  wire not_negative_18;
+  wire [27:0] word2_and_word3;
+  wire [27:0] total_1_2_carry_and;
+  wire [27:0] word5_xor_word6;
+  wire [27:0] word5_and_word6;
+  wire [27:0] total_1_4_carry_and;
+  wire [27:0] word8_xor_word9;
   wire a_48_and_b_48;
-  wire [26:0] total_1_9_xor_2;
-  wire not_negative_19;
-  wire [29:0] total_1_9_wide;
-  wire [26:0] total_1_10_xor;
-  wire not_negative_20;
-  wire [26:0] total_1_10_xor_2;
-  wire not_negative_21;
-  wire [29:0] total_1_10_wide;
-  wire [26:0] total_1_11_xor;
-  wire not_negative_22;
-  wire [26:0] total_1_11_xor_2;
-  wire not_negative_23;
-  wire [29:0] total_1_11_wide;
-  wire [26:0] total_1_12_xor;
-  wire not_negative_24;
-  wire [26:0] total_1_12_xor_2;
-  wire not_negative_25;
-  wire [29:0] total_1_12_wide;
-  wire [26:0] total_1_13_xor;
-  wire not_negative_26;
-  wire [26:0] total_1_13_xor_2;
-  wire not_negative_27;
-  wire [29:0] total_1_13_wide;
-  wire [26:0] total_1_14_xor;
-  wire not_negative_28;
-  wire [26:0] total_1_14_xor_2;
-  wire not_negative_29;
-  wire [29:0] total_1_14_wide;
-  wire [26:0] total_1_15_xor;
-  wire not_negative_30;
-  wire not_last_27;
-  wire [29:0] total_1_15_wide;
-  wire [30:0] total_2_0_wide;
-  wire [30:0] total_2_1_wide;
-  wire [30:0] total_2_2_wide;
-  wire [30:0] total_2_3_wide;
-  wire [30:0] total_2_4_wide;
-  wire [30:0] total_2_5_wide;
-  wire [30:0] total_2_6_wide;
-  wire [30:0] total_2_7_wide;
+  wire [27:0] word8_and_word9;
+  wire [27:0] total_1_6_carry_and;
+  wire [27:0] word11_xor_word12;
+  wire [27:0] word11_and_word12;
+  wire [27:0] total_1_8_carry_and;
+  wire [27:0] word14_xor_word15;
+  wire [27:0] word14_and_word15;
+  wire [27:0] total_1_10_carry_and;
+  wire [27:0] word17_xor_word18;
+  wire [27:0] word17_and_word18;
+  wire [27:0] total_1_12_carry_and;
+  wire [27:0] word20_xor_word21;
+  wire [27:0] word20_and_word21;
+  wire [27:0] total_1_14_carry_and;
+  wire [27:0] word23_xor_word24;
+  wire [27:0] word23_and_word24;
+  wire [27:0] total_1_16_carry_and;
+  wire [27:0] word26_xor_word27;
+  wire [27:0] word26_and_word27;
+  wire [27:0] total_1_18_carry_and;
+  wire [27:0] word29_xor_word30;
+  wire [27:0] word29_and_word30;
+  wire [27:0] total_1_20_carry_and;
+  wire [27:0] total_1_0_sum_xor_total_1_2_sum;
   wire [3:0] product0_2_0_carry_and;
-  wire [31:0] total_3_0_wide;
-  wire [31:0] total_3_1_wide;
-  wire [31:0] total_3_2_wide;
-  wire [31:0] total_3_3_wide;
-  wire [32:0] total_4_0_wide;
-  wire [32:0] total_4_1_wide;
-  wire [33:0] total_wide;
+  wire [27:0] total_1_0_sum_and_total_1_2_sum;
+  wire [27:0] total_2_0_carry_and;
+  wire [27:0] total_1_6_sum_xor_total_1_8_sum;
+  wire [27:0] total_1_6_sum_and_total_1_8_sum;
+  wire [27:0] total_2_2_carry_and;
+  wire [27:0] total_1_12_sum_xor_total_1_14_sum;
   wire [3:0] product5_1_0_carry_and;
+  wire [27:0] total_1_12_sum_and_total_1_14_sum;
+  wire [27:0] total_2_4_carry_and;
+  wire [27:0] total_1_18_sum_xor_total_1_20_sum;
+  wire [27:0] total_1_18_sum_and_total_1_20_sum;
+  wire [28:0] total_2_6_carry_and;
+  wire [28:0] total_2_8_sum_xor;
   wire [3:0] product5_1_0_carry_and_2;
+  wire [28:0] total_2_8_carry_and;
+  wire [28:0] total_2_8_carry_and_2;
+  wire [28:0] total_2_10_sum_xor;
+  wire [28:0] total_2_10_carry_and;
+  wire [28:0] total_2_10_carry_and_2;
+  wire [28:0] total_2_12_sum_xor;
   wire [4:0] product5_1_0_sum_xor;
+  wire [28:0] total_2_12_carry_and;
+  wire [28:0] total_2_12_carry_and_2;
+  wire [27:0] total_2_0_sum_xor_total_2_2_sum;
+  wire [27:0] total_2_0_sum_and_total_2_2_sum;
+  wire [27:0] total_3_0_carry_and;
+  wire [28:0] total_3_2_sum_xor;
   wire [3:0] product5_1_0_sum_and;
+  wire [28:0] total_3_2_carry_and;
+  wire [28:0] total_3_2_carry_and_2;
+  wire [28:0] total_3_4_sum_xor;
+  wire [28:0] total_3_4_carry_and;
+  wire [28:0] total_3_4_carry_and_2;
+  wire [28:0] total_2_10_sum_xor_total_2_12_sum;
+  wire [28:0] total_2_10_sum_and_total_2_12_sum;
+  wire [29:0] total_3_6_carry_and;
+  wire [29:0] total_3_8_sum_xor;
+  wire [29:0] total_3_8_carry_and;
+  wire [29:0] total_3_8_carry_and_2;
+  wire [28:0] total_4_0_sum_xor;
+  wire [28:0] total_4_0_carry_and;
+  wire [28:0] total_4_0_carry_and_2;
+  wire [29:0] total_4_2_sum_xor;
+  wire [29:0] total_4_2_carry_and;
+  wire [29:0] total_4_2_carry_and_2;
+  wire [29:0] total_3_6_sum_xor_total_3_8_sum;
   wire [4:0] product5_1_0_carry_and_3;
+  wire [29:0] total_3_6_sum_and_total_3_8_sum;
+  wire [30:0] total_4_4_carry_and;
+  wire [29:0] total_5_0_sum_xor;
+  wire [29:0] total_5_0_carry_and;
+  wire [29:0] total_5_0_carry_and_2;
+  wire [30:0] total_5_2_sum_xor;
+  wire [30:0] total_5_2_carry_and;
+  wire [30:0] total_5_2_carry_and_2;
+  wire [30:0] total_6_0_sum_xor;
+  wire [30:0] total_6_0_carry_and;
+  wire [30:0] total_6_0_carry_and_2;
+  wire [31:0] total_6_2_carry_xor;
+  wire [31:0] total_6_2_carry_and;
+  wire [32:0] total_6_2_carry_wide;
+  wire [31:0] total_7_0_sum_xor;
+  wire [31:0] total_7_0_carry_and;
+  wire [32:0] total_7_0_carry_and_2;
+  wire [32:0] total_7_0_carry_wide;
+  wire [32:0] total_8_0_sum_xor;
   wire [6:0] product0_2_0_sum_xor;
+  wire [32:0] total_8_0_carry_and;
+  wire [32:0] total_8_0_carry_and_2;
+  wire [32:0] total_8_0_carry_wide;
+  wire [34:0] total_wide;
+  wire [33:0] below_716_wide;
+  wire sign0_next;
+  wire sign1_next;
+  wire sign2_next;
+  wire sign3_next;
+  wire sign4_next;
+  wire sign5_next;
+  wire sign6_next;
+  wire sign7_next;
+  wire sign8_next;
+  wire sign9_next;
+  wire sign10_next;
+  wire sign11_next;
   wire [5:0] product5_1_0_carry_and_4;
+  wire sign12_next;
+  wire sign13_next;
+  wire sign14_next;
+  wire sign15_next;
+  wire sign16_next;
+  wire sign17_next;
+  wire sign18_next;
+  wire sign19_next;
+  wire sign20_next;
+  wire sign21_next;
+  wire sign22_next;
+  wire sign23_next;
+  wire sign24_next;
+  wire sign25_next;
+  wire sign26_next;
+  wire sign27_next;
+  wire sign28_next;
+  wire sign29_next;
+  wire sign30_next;
+  wire sign31_next;
   wire [3:0] product5_2_0_carry_and;
   wire [6:0] product5_2_0_sum_xor;
   wire [6:0] product5_2_0_carry_and_2;
@@ -1545,6 +1658,9 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_tree, exponent, sum);
   wire [22:0] aligned9_by8;
   input [319:0] b;
   wire [319:0] b;
+  output [32:0] below;
+  wire [32:0] below;
+  wire [32:0] below_716;
   input clk;
   wire clk;
   wire [4:0] distance0;
@@ -1579,6 +1695,8 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_tree, exponent, sum);
   wire [4:0] distance7;
   wire [4:0] distance8;
   wire [4:0] distance9;
+  input enable_sums;
+  wire enable_sums;
   input enable_tree;
   wire enable_tree;
   output [4:0] exponent;
@@ -1646,8 +1764,6 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_tree, exponent, sum);
   wire [4:0] larger4_0;
   wire [4:0] larger4_1;
   wire [4:0] larger5_0;
-  wire [27:0] last;
-  wire [31:0] negative;
   wire [7:0] product0;
   wire [6:0] product0_1_0_carry;
   wire [5:0] product0_1_0_sum;
@@ -1808,42 +1924,203 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_tree, exponent, sum);
   wire [5:0] product9_1_0_sum;
   wire [7:0] product9_2_0_carry;
   wire [6:0] product9_2_0_sum;
+  reg sign0;
+  reg sign1;
+  reg sign10;
+  reg sign11;
+  reg sign12;
+  reg sign13;
+  reg sign14;
+  reg sign15;
+  reg sign16;
+  reg sign17;
+  reg sign18;
+  reg sign19;
+  reg sign2;
+  reg sign20;
+  reg sign21;
+  reg sign22;
+  reg sign23;
+  reg sign24;
+  reg sign25;
+  reg sign26;
+  reg sign27;
+  reg sign28;
+  reg sign29;
+  reg sign3;
+  reg sign30;
+  reg sign31;
+  reg sign4;
+  reg sign5;
+  reg sign6;
+  reg sign7;
+  reg sign8;
+  reg sign9;
   output [32:0] sum;
   wire [32:0] sum;
+  reg [32:0] sums_x;
+  wire [32:0] sums_y;
   wire [32:0] total;
-  wire [28:0] total_1_0;
-  wire [28:0] total_1_1;
-  wire [28:0] total_1_10;
-  wire [28:0] total_1_11;
-  wire [28:0] total_1_12;
-  wire [28:0] total_1_13;
-  wire [28:0] total_1_14;
-  wire [28:0] total_1_15;
-  wire [28:0] total_1_2;
-  wire [28:0] total_1_3;
-  wire [28:0] total_1_4;
-  wire [28:0] total_1_5;
-  wire [28:0] total_1_6;
-  wire [28:0] total_1_7;
-  wire [28:0] total_1_8;
-  wire [28:0] total_1_9;
-  wire [29:0] total_2_0;
-  wire [29:0] total_2_1;
-  wire [29:0] total_2_2;
-  wire [29:0] total_2_3;
-  wire [29:0] total_2_4;
-  wire [29:0] total_2_5;
-  wire [29:0] total_2_6;
-  wire [29:0] total_2_7;
-  wire [30:0] total_3_0;
-  wire [30:0] total_3_1;
-  wire [30:0] total_3_2;
-  wire [30:0] total_3_3;
-  wire [31:0] total_4_0;
-  wire [31:0] total_4_1;
-  reg tree_one;
-  reg [31:0] tree_word0;
-  reg [31:0] tree_word1;
+  wire [28:0] total_1_0_carry;
+  wire [27:0] total_1_0_sum;
+  wire [28:0] total_1_10_carry;
+  wire [27:0] total_1_10_sum;
+  wire [28:0] total_1_12_carry;
+  wire [27:0] total_1_12_sum;
+  wire [28:0] total_1_14_carry;
+  wire [27:0] total_1_14_sum;
+  wire [28:0] total_1_16_carry;
+  wire [27:0] total_1_16_sum;
+  wire [28:0] total_1_18_carry;
+  wire [27:0] total_1_18_sum;
+  wire [28:0] total_1_20_carry;
+  wire [27:0] total_1_20_sum;
+  wire [28:0] total_1_2_carry;
+  wire [27:0] total_1_2_sum;
+  wire [28:0] total_1_4_carry;
+  wire [27:0] total_1_4_sum;
+  wire [28:0] total_1_6_carry;
+  wire [27:0] total_1_6_sum;
+  wire [28:0] total_1_8_carry;
+  wire [27:0] total_1_8_sum;
+  wire [28:0] total_2_0_carry;
+  wire [27:0] total_2_0_sum;
+  wire [29:0] total_2_10_carry;
+  wire [28:0] total_2_10_sum;
+  wire [29:0] total_2_12_carry;
+  wire [28:0] total_2_12_sum;
+  wire [28:0] total_2_2_carry;
+  wire [27:0] total_2_2_sum;
+  wire [28:0] total_2_4_carry;
+  wire [27:0] total_2_4_sum;
+  wire [29:0] total_2_6_carry;
+  wire [28:0] total_2_6_sum;
+  wire [29:0] total_2_8_carry;
+  wire [28:0] total_2_8_sum;
+  wire [28:0] total_3_0_carry;
+  wire [27:0] total_3_0_sum;
+  wire [29:0] total_3_2_carry;
+  wire [28:0] total_3_2_sum;
+  wire [29:0] total_3_4_carry;
+  wire [28:0] total_3_4_sum;
+  wire [30:0] total_3_6_carry;
+  wire [29:0] total_3_6_sum;
+  wire [30:0] total_3_8_carry;
+  wire [29:0] total_3_8_sum;
+  wire [29:0] total_4_0_carry;
+  wire [28:0] total_4_0_sum;
+  wire [30:0] total_4_2_carry;
+  wire [29:0] total_4_2_sum;
+  wire [31:0] total_4_4_carry;
+  wire [30:0] total_4_4_sum;
+  wire [30:0] total_5_0_carry;
+  wire [29:0] total_5_0_sum;
+  wire [31:0] total_5_2_carry;
+  wire [30:0] total_5_2_sum;
+  wire [31:0] total_6_0_carry;
+  wire [30:0] total_6_0_sum;
+  wire [32:0] total_6_2_carry;
+  wire [32:0] total_6_2_sum;
+  wire [32:0] total_7_0_carry;
+  wire [32:0] total_7_0_sum;
+  wire [32:0] total_8_0_carry;
+  wire [32:0] total_8_0_sum;
+  reg [7:0] tree_0_0;
+  reg [7:0] tree_0_1;
+  reg [7:0] tree_0_10;
+  reg [7:0] tree_0_11;
+  reg [7:0] tree_0_12;
+  reg [7:0] tree_0_13;
+  reg [7:0] tree_0_14;
+  reg [7:0] tree_0_15;
+  reg [7:0] tree_0_16;
+  reg [7:0] tree_0_17;
+  reg [7:0] tree_0_18;
+  reg [7:0] tree_0_19;
+  reg [7:0] tree_0_2;
+  reg [7:0] tree_0_20;
+  reg [7:0] tree_0_21;
+  reg [7:0] tree_0_22;
+  reg [7:0] tree_0_23;
+  reg [7:0] tree_0_24;
+  reg [7:0] tree_0_25;
+  reg [7:0] tree_0_26;
+  reg [7:0] tree_0_27;
+  reg [7:0] tree_0_28;
+  reg [7:0] tree_0_29;
+  reg [7:0] tree_0_3;
+  reg [7:0] tree_0_30;
+  reg [7:0] tree_0_31;
+  reg [7:0] tree_0_4;
+  reg [7:0] tree_0_5;
+  reg [7:0] tree_0_6;
+  reg [7:0] tree_0_7;
+  reg [7:0] tree_0_8;
+  reg [7:0] tree_0_9;
+  reg [4:0] tree_1_0;
+  reg [4:0] tree_1_1;
+  reg [4:0] tree_1_10;
+  reg [4:0] tree_1_11;
+  reg [4:0] tree_1_12;
+  reg [4:0] tree_1_13;
+  reg [4:0] tree_1_14;
+  reg [4:0] tree_1_15;
+  reg [4:0] tree_1_16;
+  reg [4:0] tree_1_17;
+  reg [4:0] tree_1_18;
+  reg [4:0] tree_1_19;
+  reg [4:0] tree_1_2;
+  reg [4:0] tree_1_20;
+  reg [4:0] tree_1_21;
+  reg [4:0] tree_1_22;
+  reg [4:0] tree_1_23;
+  reg [4:0] tree_1_24;
+  reg [4:0] tree_1_25;
+  reg [4:0] tree_1_26;
+  reg [4:0] tree_1_27;
+  reg [4:0] tree_1_28;
+  reg [4:0] tree_1_29;
+  reg [4:0] tree_1_3;
+  reg [4:0] tree_1_30;
+  reg [4:0] tree_1_31;
+  reg [4:0] tree_1_4;
+  reg [4:0] tree_1_5;
+  reg [4:0] tree_1_6;
+  reg [4:0] tree_1_7;
+  reg [4:0] tree_1_8;
+  reg [4:0] tree_1_9;
+  wire [27:0] word0;
+  wire [27:0] word1;
+  wire [27:0] word10;
+  wire [27:0] word11;
+  wire [27:0] word12;
+  wire [27:0] word13;
+  wire [27:0] word14;
+  wire [27:0] word15;
+  wire [27:0] word16;
+  wire [27:0] word17;
+  wire [27:0] word18;
+  wire [27:0] word19;
+  wire [27:0] word2;
+  wire [27:0] word20;
+  wire [27:0] word21;
+  wire [27:0] word22;
+  wire [27:0] word23;
+  wire [27:0] word24;
+  wire [27:0] word25;
+  wire [27:0] word26;
+  wire [27:0] word27;
+  wire [27:0] word28;
+  wire [27:0] word29;
+  wire [27:0] word3;
+  wire [27:0] word30;
+  wire [27:0] word31;
+  wire [27:0] word4;
+  wire [27:0] word5;
+  wire [27:0] word6;
+  wire [27:0] word7;
+  wire [27:0] word8;
+  wire [27:0] word9;
   assign product0_1_0_sum = { 1'h0, product0_1_0_sum_xor } ^ { product0_1_0_sum_and, 2'h0 };
   assign product0_1_0_carry_and_4 = { 1'h0, product0_1_0_carry_and } & { product0_1_0_carry_and_2, 1'h0 };
   assign product0_1_0_sum_and = a[3:0] & {4{b[2]}};
@@ -2482,394 +2759,690 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_tree, exponent, sum);
   assign larger4_1 = larger3_2_above_larger3_3 ? larger3_2 : larger3_3;
   assign larger4_0_above_larger4_1 = larger4_0 > larger4_1;
   assign larger5_0 = larger4_0_above_larger4_1 ? larger4_0 : larger4_1;
-  assign { distance0_wide[5], distance0 } = larger5_0 - exponent0;
-  assign aligned0_by1 = distance0[0] ? { 1'h0, product0 } : { product0, 1'h0 };
+  assign { distance0_wide[5], distance0 } = exponent - tree_1_0;
+  assign aligned0_by1 = distance0[0] ? { 1'h0, tree_0_0 } : { tree_0_0, 1'h0 };
   assign aligned0_by2 = distance0[1] ? { 2'h0, aligned0_by1 } : { aligned0_by1, 2'h0 };
   assign aligned0_by4 = distance0[2] ? { 4'h0, aligned0_by2 } : { aligned0_by2, 4'h0 };
   assign aligned0_by8 = distance0[3] ? { 8'h00, aligned0_by4 } : { aligned0_by4, 8'h00 };
   assign aligned0 = distance0[4] ? { 16'h0000, aligned0_by8[22:12] } : { aligned0_by8, 4'h0 };
-  assign { distance1_wide[5], distance1 } = larger5_0 - exponent1;
-  assign aligned1_by1 = distance1[0] ? { 1'h0, product1 } : { product1, 1'h0 };
+  assign { distance1_wide[5], distance1 } = exponent - tree_1_1;
+  assign aligned1_by1 = distance1[0] ? { 1'h0, tree_0_1 } : { tree_0_1, 1'h0 };
   assign aligned1_by2 = distance1[1] ? { 2'h0, aligned1_by1 } : { aligned1_by1, 2'h0 };
   assign aligned1_by4 = distance1[2] ? { 4'h0, aligned1_by2 } : { aligned1_by2, 4'h0 };
   assign aligned1_by8 = distance1[3] ? { 8'h00, aligned1_by4 } : { aligned1_by4, 8'h00 };
   assign aligned1 = distance1[4] ? { 16'h0000, aligned1_by8[22:12] } : { aligned1_by8, 4'h0 };
-  assign { distance2_wide[5], distance2 } = larger5_0 - exponent2;
-  assign aligned2_by1 = distance2[0] ? { 1'h0, product2 } : { product2, 1'h0 };
+  assign { distance2_wide[5], distance2 } = exponent - tree_1_2;
+  assign aligned2_by1 = distance2[0] ? { 1'h0, tree_0_2 } : { tree_0_2, 1'h0 };
   assign aligned2_by2 = distance2[1] ? { 2'h0, aligned2_by1 } : { aligned2_by1, 2'h0 };
   assign aligned2_by4 = distance2[2] ? { 4'h0, aligned2_by2 } : { aligned2_by2, 4'h0 };
   assign aligned2_by8 = distance2[3] ? { 8'h00, aligned2_by4 } : { aligned2_by4, 8'h00 };
   assign aligned2 = distance2[4] ? { 16'h0000, aligned2_by8[22:12] } : { aligned2_by8, 4'h0 };
-  assign { distance3_wide[5], distance3 } = larger5_0 - exponent3;
-  assign aligned3_by1 = distance3[0] ? { 1'h0, product3 } : { product3, 1'h0 };
+  assign { distance3_wide[5], distance3 } = exponent - tree_1_3;
+  assign aligned3_by1 = distance3[0] ? { 1'h0, tree_0_3 } : { tree_0_3, 1'h0 };
   assign aligned3_by2 = distance3[1] ? { 2'h0, aligned3_by1 } : { aligned3_by1, 2'h0 };
   assign aligned3_by4 = distance3[2] ? { 4'h0, aligned3_by2 } : { aligned3_by2, 4'h0 };
   assign aligned3_by8 = distance3[3] ? { 8'h00, aligned3_by4 } : { aligned3_by4, 8'h00 };
   assign aligned3 = distance3[4] ? { 16'h0000, aligned3_by8[22:12] } : { aligned3_by8, 4'h0 };
-  assign { distance4_wide[5], distance4 } = larger5_0 - exponent4;
-  assign aligned4_by1 = distance4[0] ? { 1'h0, product4 } : { product4, 1'h0 };
+  assign { distance4_wide[5], distance4 } = exponent - tree_1_4;
+  assign aligned4_by1 = distance4[0] ? { 1'h0, tree_0_4 } : { tree_0_4, 1'h0 };
   assign aligned4_by2 = distance4[1] ? { 2'h0, aligned4_by1 } : { aligned4_by1, 2'h0 };
   assign aligned4_by4 = distance4[2] ? { 4'h0, aligned4_by2 } : { aligned4_by2, 4'h0 };
   assign aligned4_by8 = distance4[3] ? { 8'h00, aligned4_by4 } : { aligned4_by4, 8'h00 };
   assign aligned4 = distance4[4] ? { 16'h0000, aligned4_by8[22:12] } : { aligned4_by8, 4'h0 };
-  assign { distance5_wide[5], distance5 } = larger5_0 - exponent5;
-  assign aligned5_by1 = distance5[0] ? { 1'h0, product5 } : { product5, 1'h0 };
+  assign { distance5_wide[5], distance5 } = exponent - tree_1_5;
+  assign aligned5_by1 = distance5[0] ? { 1'h0, tree_0_5 } : { tree_0_5, 1'h0 };
   assign aligned5_by2 = distance5[1] ? { 2'h0, aligned5_by1 } : { aligned5_by1, 2'h0 };
   assign aligned5_by4 = distance5[2] ? { 4'h0, aligned5_by2 } : { aligned5_by2, 4'h0 };
   assign aligned5_by8 = distance5[3] ? { 8'h00, aligned5_by4 } : { aligned5_by4, 8'h00 };
   assign aligned5 = distance5[4] ? { 16'h0000, aligned5_by8[22:12] } : { aligned5_by8, 4'h0 };
-  assign { distance6_wide[5], distance6 } = larger5_0 - exponent6;
-  assign aligned6_by1 = distance6[0] ? { 1'h0, product6 } : { product6, 1'h0 };
+  assign { distance6_wide[5], distance6 } = exponent - tree_1_6;
+  assign aligned6_by1 = distance6[0] ? { 1'h0, tree_0_6 } : { tree_0_6, 1'h0 };
   assign aligned6_by2 = distance6[1] ? { 2'h0, aligned6_by1 } : { aligned6_by1, 2'h0 };
   assign aligned6_by4 = distance6[2] ? { 4'h0, aligned6_by2 } : { aligned6_by2, 4'h0 };
   assign aligned6_by8 = distance6[3] ? { 8'h00, aligned6_by4 } : { aligned6_by4, 8'h00 };
   assign aligned6 = distance6[4] ? { 16'h0000, aligned6_by8[22:12] } : { aligned6_by8, 4'h0 };
-  assign { distance7_wide[5], distance7 } = larger5_0 - exponent7;
-  assign aligned7_by1 = distance7[0] ? { 1'h0, product7 } : { product7, 1'h0 };
+  assign { distance7_wide[5], distance7 } = exponent - tree_1_7;
+  assign aligned7_by1 = distance7[0] ? { 1'h0, tree_0_7 } : { tree_0_7, 1'h0 };
   assign aligned7_by2 = distance7[1] ? { 2'h0, aligned7_by1 } : { aligned7_by1, 2'h0 };
   assign aligned7_by4 = distance7[2] ? { 4'h0, aligned7_by2 } : { aligned7_by2, 4'h0 };
   assign aligned7_by8 = distance7[3] ? { 8'h00, aligned7_by4 } : { aligned7_by4, 8'h00 };
   assign aligned7 = distance7[4] ? { 16'h0000, aligned7_by8[22:12] } : { aligned7_by8, 4'h0 };
-  assign { distance8_wide[5], distance8 } = larger5_0 - exponent8;
-  assign aligned8_by1 = distance8[0] ? { 1'h0, product8 } : { product8, 1'h0 };
+  assign { distance8_wide[5], distance8 } = exponent - tree_1_8;
+  assign aligned8_by1 = distance8[0] ? { 1'h0, tree_0_8 } : { tree_0_8, 1'h0 };
   assign aligned8_by2 = distance8[1] ? { 2'h0, aligned8_by1 } : { aligned8_by1, 2'h0 };
   assign aligned8_by4 = distance8[2] ? { 4'h0, aligned8_by2 } : { aligned8_by2, 4'h0 };
   assign aligned8_by8 = distance8[3] ? { 8'h00, aligned8_by4 } : { aligned8_by4, 8'h00 };
   assign aligned8 = distance8[4] ? { 16'h0000, aligned8_by8[22:12] } : { aligned8_by8, 4'h0 };
-  assign { distance9_wide[5], distance9 } = larger5_0 - exponent9;
-  assign aligned9_by1 = distance9[0] ? { 1'h0, product9 } : { product9, 1'h0 };
+  assign { distance9_wide[5], distance9 } = exponent - tree_1_9;
+  assign aligned9_by1 = distance9[0] ? { 1'h0, tree_0_9 } : { tree_0_9, 1'h0 };
   assign aligned9_by2 = distance9[1] ? { 2'h0, aligned9_by1 } : { aligned9_by1, 2'h0 };
   assign aligned9_by4 = distance9[2] ? { 4'h0, aligned9_by2 } : { aligned9_by2, 4'h0 };
   assign aligned9_by8 = distance9[3] ? { 8'h00, aligned9_by4 } : { aligned9_by4, 8'h00 };
   assign aligned9 = distance9[4] ? { 16'h0000, aligned9_by8[22:12] } : { aligned9_by8, 4'h0 };
-  assign { distance10_wide[5], distance10 } = larger5_0 - exponent10;
-  assign aligned10_by1 = distance10[0] ? { 1'h0, product10 } : { product10, 1'h0 };
+  assign { distance10_wide[5], distance10 } = exponent - tree_1_10;
+  assign aligned10_by1 = distance10[0] ? { 1'h0, tree_0_10 } : { tree_0_10, 1'h0 };
   assign aligned10_by2 = distance10[1] ? { 2'h0, aligned10_by1 } : { aligned10_by1, 2'h0 };
   assign aligned10_by4 = distance10[2] ? { 4'h0, aligned10_by2 } : { aligned10_by2, 4'h0 };
   assign aligned10_by8 = distance10[3] ? { 8'h00, aligned10_by4 } : { aligned10_by4, 8'h00 };
   assign aligned10 = distance10[4] ? { 16'h0000, aligned10_by8[22:12] } : { aligned10_by8, 4'h0 };
-  assign { distance11_wide[5], distance11 } = larger5_0 - exponent11;
-  assign aligned11_by1 = distance11[0] ? { 1'h0, product11 } : { product11, 1'h0 };
+  assign { distance11_wide[5], distance11 } = exponent - tree_1_11;
+  assign aligned11_by1 = distance11[0] ? { 1'h0, tree_0_11 } : { tree_0_11, 1'h0 };
   assign aligned11_by2 = distance11[1] ? { 2'h0, aligned11_by1 } : { aligned11_by1, 2'h0 };
   assign aligned11_by4 = distance11[2] ? { 4'h0, aligned11_by2 } : { aligned11_by2, 4'h0 };
   assign aligned11_by8 = distance11[3] ? { 8'h00, aligned11_by4 } : { aligned11_by4, 8'h00 };
   assign aligned11 = distance11[4] ? { 16'h0000, aligned11_by8[22:12] } : { aligned11_by8, 4'h0 };
-  assign { distance12_wide[5], distance12 } = larger5_0 - exponent12;
-  assign aligned12_by1 = distance12[0] ? { 1'h0, product12 } : { product12, 1'h0 };
+  assign { distance12_wide[5], distance12 } = exponent - tree_1_12;
+  assign aligned12_by1 = distance12[0] ? { 1'h0, tree_0_12 } : { tree_0_12, 1'h0 };
   assign aligned12_by2 = distance12[1] ? { 2'h0, aligned12_by1 } : { aligned12_by1, 2'h0 };
   assign aligned12_by4 = distance12[2] ? { 4'h0, aligned12_by2 } : { aligned12_by2, 4'h0 };
   assign aligned12_by8 = distance12[3] ? { 8'h00, aligned12_by4 } : { aligned12_by4, 8'h00 };
   assign aligned12 = distance12[4] ? { 16'h0000, aligned12_by8[22:12] } : { aligned12_by8, 4'h0 };
-  assign { distance13_wide[5], distance13 } = larger5_0 - exponent13;
-  assign aligned13_by1 = distance13[0] ? { 1'h0, product13 } : { product13, 1'h0 };
+  assign { distance13_wide[5], distance13 } = exponent - tree_1_13;
+  assign aligned13_by1 = distance13[0] ? { 1'h0, tree_0_13 } : { tree_0_13, 1'h0 };
   assign aligned13_by2 = distance13[1] ? { 2'h0, aligned13_by1 } : { aligned13_by1, 2'h0 };
   assign aligned13_by4 = distance13[2] ? { 4'h0, aligned13_by2 } : { aligned13_by2, 4'h0 };
   assign aligned13_by8 = distance13[3] ? { 8'h00, aligned13_by4 } : { aligned13_by4, 8'h00 };
   assign aligned13 = distance13[4] ? { 16'h0000, aligned13_by8[22:12] } : { aligned13_by8, 4'h0 };
-  assign { distance14_wide[5], distance14 } = larger5_0 - exponent14;
-  assign aligned14_by1 = distance14[0] ? { 1'h0, product14 } : { product14, 1'h0 };
+  assign { distance14_wide[5], distance14 } = exponent - tree_1_14;
+  assign aligned14_by1 = distance14[0] ? { 1'h0, tree_0_14 } : { tree_0_14, 1'h0 };
   assign aligned14_by2 = distance14[1] ? { 2'h0, aligned14_by1 } : { aligned14_by1, 2'h0 };
   assign aligned14_by4 = distance14[2] ? { 4'h0, aligned14_by2 } : { aligned14_by2, 4'h0 };
   assign aligned14_by8 = distance14[3] ? { 8'h00, aligned14_by4 } : { aligned14_by4, 8'h00 };
   assign aligned14 = distance14[4] ? { 16'h0000, aligned14_by8[22:12] } : { aligned14_by8, 4'h0 };
-  assign { distance15_wide[5], distance15 } = larger5_0 - exponent15;
-  assign aligned15_by1 = distance15[0] ? { 1'h0, product15 } : { product15, 1'h0 };
+  assign { distance15_wide[5], distance15 } = exponent - tree_1_15;
+  assign aligned15_by1 = distance15[0] ? { 1'h0, tree_0_15 } : { tree_0_15, 1'h0 };
   assign aligned15_by2 = distance15[1] ? { 2'h0, aligned15_by1 } : { aligned15_by1, 2'h0 };
   assign aligned15_by4 = distance15[2] ? { 4'h0, aligned15_by2 } : { aligned15_by2, 4'h0 };
   assign aligned15_by8 = distance15[3] ? { 8'h00, aligned15_by4 } : { aligned15_by4, 8'h00 };
   assign aligned15 = distance15[4] ? { 16'h0000, aligned15_by8[22:12] } : { aligned15_by8, 4'h0 };
-  assign { distance16_wide[5], distance16 } = larger5_0 - exponent16;
-  assign aligned16_by1 = distance16[0] ? { 1'h0, product16 } : { product16, 1'h0 };
+  assign { distance16_wide[5], distance16 } = exponent - tree_1_16;
+  assign aligned16_by1 = distance16[0] ? { 1'h0, tree_0_16 } : { tree_0_16, 1'h0 };
   assign aligned16_by2 = distance16[1] ? { 2'h0, aligned16_by1 } : { aligned16_by1, 2'h0 };
   assign aligned16_by4 = distance16[2] ? { 4'h0, aligned16_by2 } : { aligned16_by2, 4'h0 };
   assign aligned16_by8 = distance16[3] ? { 8'h00, aligned16_by4 } : { aligned16_by4, 8'h00 };
   assign aligned16 = distance16[4] ? { 16'h0000, aligned16_by8[22:12] } : { aligned16_by8, 4'h0 };
-  assign { distance17_wide[5], distance17 } = larger5_0 - exponent17;
-  assign aligned17_by1 = distance17[0] ? { 1'h0, product17 } : { product17, 1'h0 };
+  assign { distance17_wide[5], distance17 } = exponent - tree_1_17;
+  assign aligned17_by1 = distance17[0] ? { 1'h0, tree_0_17 } : { tree_0_17, 1'h0 };
   assign aligned17_by2 = distance17[1] ? { 2'h0, aligned17_by1 } : { aligned17_by1, 2'h0 };
   assign aligned17_by4 = distance17[2] ? { 4'h0, aligned17_by2 } : { aligned17_by2, 4'h0 };
   assign aligned17_by8 = distance17[3] ? { 8'h00, aligned17_by4 } : { aligned17_by4, 8'h00 };
   assign aligned17 = distance17[4] ? { 16'h0000, aligned17_by8[22:12] } : { aligned17_by8, 4'h0 };
-  assign { distance18_wide[5], distance18 } = larger5_0 - exponent18;
-  assign aligned18_by1 = distance18[0] ? { 1'h0, product18 } : { product18, 1'h0 };
+  assign { distance18_wide[5], distance18 } = exponent - tree_1_18;
+  assign aligned18_by1 = distance18[0] ? { 1'h0, tree_0_18 } : { tree_0_18, 1'h0 };
   assign aligned18_by2 = distance18[1] ? { 2'h0, aligned18_by1 } : { aligned18_by1, 2'h0 };
   assign aligned18_by4 = distance18[2] ? { 4'h0, aligned18_by2 } : { aligned18_by2, 4'h0 };
   assign aligned18_by8 = distance18[3] ? { 8'h00, aligned18_by4 } : { aligned18_by4, 8'h00 };
   assign aligned18 = distance18[4] ? { 16'h0000, aligned18_by8[22:12] } : { aligned18_by8, 4'h0 };
-  assign { distance19_wide[5], distance19 } = larger5_0 - exponent19;
-  assign aligned19_by1 = distance19[0] ? { 1'h0, product19 } : { product19, 1'h0 };
+  assign { distance19_wide[5], distance19 } = exponent - tree_1_19;
+  assign aligned19_by1 = distance19[0] ? { 1'h0, tree_0_19 } : { tree_0_19, 1'h0 };
   assign aligned19_by2 = distance19[1] ? { 2'h0, aligned19_by1 } : { aligned19_by1, 2'h0 };
   assign aligned19_by4 = distance19[2] ? { 4'h0, aligned19_by2 } : { aligned19_by2, 4'h0 };
   assign aligned19_by8 = distance19[3] ? { 8'h00, aligned19_by4 } : { aligned19_by4, 8'h00 };
   assign aligned19 = distance19[4] ? { 16'h0000, aligned19_by8[22:12] } : { aligned19_by8, 4'h0 };
-  assign { distance20_wide[5], distance20 } = larger5_0 - exponent20;
-  assign aligned20_by1 = distance20[0] ? { 1'h0, product20 } : { product20, 1'h0 };
+  assign { distance20_wide[5], distance20 } = exponent - tree_1_20;
+  assign aligned20_by1 = distance20[0] ? { 1'h0, tree_0_20 } : { tree_0_20, 1'h0 };
   assign aligned20_by2 = distance20[1] ? { 2'h0, aligned20_by1 } : { aligned20_by1, 2'h0 };
   assign aligned20_by4 = distance20[2] ? { 4'h0, aligned20_by2 } : { aligned20_by2, 4'h0 };
   assign aligned20_by8 = distance20[3] ? { 8'h00, aligned20_by4 } : { aligned20_by4, 8'h00 };
   assign aligned20 = distance20[4] ? { 16'h0000, aligned20_by8[22:12] } : { aligned20_by8, 4'h0 };
-  assign { distance21_wide[5], distance21 } = larger5_0 - exponent21;
-  assign aligned21_by1 = distance21[0] ? { 1'h0, product21 } : { product21, 1'h0 };
+  assign { distance21_wide[5], distance21 } = exponent - tree_1_21;
+  assign aligned21_by1 = distance21[0] ? { 1'h0, tree_0_21 } : { tree_0_21, 1'h0 };
   assign aligned21_by2 = distance21[1] ? { 2'h0, aligned21_by1 } : { aligned21_by1, 2'h0 };
   assign aligned21_by4 = distance21[2] ? { 4'h0, aligned21_by2 } : { aligned21_by2, 4'h0 };
   assign aligned21_by8 = distance21[3] ? { 8'h00, aligned21_by4 } : { aligned21_by4, 8'h00 };
   assign aligned21 = distance21[4] ? { 16'h0000, aligned21_by8[22:12] } : { aligned21_by8, 4'h0 };
-  assign { distance22_wide[5], distance22 } = larger5_0 - exponent22;
-  assign aligned22_by1 = distance22[0] ? { 1'h0, product22 } : { product22, 1'h0 };
+  assign { distance22_wide[5], distance22 } = exponent - tree_1_22;
+  assign aligned22_by1 = distance22[0] ? { 1'h0, tree_0_22 } : { tree_0_22, 1'h0 };
   assign aligned22_by2 = distance22[1] ? { 2'h0, aligned22_by1 } : { aligned22_by1, 2'h0 };
   assign aligned22_by4 = distance22[2] ? { 4'h0, aligned22_by2 } : { aligned22_by2, 4'h0 };
   assign aligned22_by8 = distance22[3] ? { 8'h00, aligned22_by4 } : { aligned22_by4, 8'h00 };
   assign aligned22 = distance22[4] ? { 16'h0000, aligned22_by8[22:12] } : { aligned22_by8, 4'h0 };
-  assign { distance23_wide[5], distance23 } = larger5_0 - exponent23;
-  assign aligned23_by1 = distance23[0] ? { 1'h0, product23 } : { product23, 1'h0 };
+  assign { distance23_wide[5], distance23 } = exponent - tree_1_23;
+  assign aligned23_by1 = distance23[0] ? { 1'h0, tree_0_23 } : { tree_0_23, 1'h0 };
   assign aligned23_by2 = distance23[1] ? { 2'h0, aligned23_by1 } : { aligned23_by1, 2'h0 };
   assign aligned23_by4 = distance23[2] ? { 4'h0, aligned23_by2 } : { aligned23_by2, 4'h0 };
   assign aligned23_by8 = distance23[3] ? { 8'h00, aligned23_by4 } : { aligned23_by4, 8'h00 };
   assign aligned23 = distance23[4] ? { 16'h0000, aligned23_by8[22:12] } : { aligned23_by8, 4'h0 };
-  assign { distance24_wide[5], distance24 } = larger5_0 - exponent24;
-  assign aligned24_by1 = distance24[0] ? { 1'h0, product24 } : { product24, 1'h0 };
+  assign { distance24_wide[5], distance24 } = exponent - tree_1_24;
+  assign aligned24_by1 = distance24[0] ? { 1'h0, tree_0_24 } : { tree_0_24, 1'h0 };
   assign aligned24_by2 = distance24[1] ? { 2'h0, aligned24_by1 } : { aligned24_by1, 2'h0 };
   assign aligned24_by4 = distance24[2] ? { 4'h0, aligned24_by2 } : { aligned24_by2, 4'h0 };
   assign aligned24_by8 = distance24[3] ? { 8'h00, aligned24_by4 } : { aligned24_by4, 8'h00 };
   assign aligned24 = distance24[4] ? { 16'h0000, aligned24_by8[22:12] } : { aligned24_by8, 4'h0 };
-  assign { distance25_wide[5], distance25 } = larger5_0 - exponent25;
-  assign aligned25_by1 = distance25[0] ? { 1'h0, product25 } : { product25, 1'h0 };
+  assign { distance25_wide[5], distance25 } = exponent - tree_1_25;
+  assign aligned25_by1 = distance25[0] ? { 1'h0, tree_0_25 } : { tree_0_25, 1'h0 };
   assign aligned25_by2 = distance25[1] ? { 2'h0, aligned25_by1 } : { aligned25_by1, 2'h0 };
   assign aligned25_by4 = distance25[2] ? { 4'h0, aligned25_by2 } : { aligned25_by2, 4'h0 };
   assign aligned25_by8 = distance25[3] ? { 8'h00, aligned25_by4 } : { aligned25_by4, 8'h00 };
   assign aligned25 = distance25[4] ? { 16'h0000, aligned25_by8[22:12] } : { aligned25_by8, 4'h0 };
-  assign { distance26_wide[5], distance26 } = larger5_0 - exponent26;
-  assign aligned26_by1 = distance26[0] ? { 1'h0, product26 } : { product26, 1'h0 };
+  assign { distance26_wide[5], distance26 } = exponent - tree_1_26;
+  assign aligned26_by1 = distance26[0] ? { 1'h0, tree_0_26 } : { tree_0_26, 1'h0 };
   assign aligned26_by2 = distance26[1] ? { 2'h0, aligned26_by1 } : { aligned26_by1, 2'h0 };
   assign aligned26_by4 = distance26[2] ? { 4'h0, aligned26_by2 } : { aligned26_by2, 4'h0 };
   assign aligned26_by8 = distance26[3] ? { 8'h00, aligned26_by4 } : { aligned26_by4, 8'h00 };
   assign aligned26 = distance26[4] ? { 16'h0000, aligned26_by8[22:12] } : { aligned26_by8, 4'h0 };
-  assign { distance27_wide[5], distance27 } = larger5_0 - exponent27;
-  assign aligned27_by1 = distance27[0] ? { 1'h0, product27 } : { product27, 1'h0 };
+  assign { distance27_wide[5], distance27 } = exponent - tree_1_27;
+  assign aligned27_by1 = distance27[0] ? { 1'h0, tree_0_27 } : { tree_0_27, 1'h0 };
   assign aligned27_by2 = distance27[1] ? { 2'h0, aligned27_by1 } : { aligned27_by1, 2'h0 };
   assign aligned27_by4 = distance27[2] ? { 4'h0, aligned27_by2 } : { aligned27_by2, 4'h0 };
   assign aligned27_by8 = distance27[3] ? { 8'h00, aligned27_by4 } : { aligned27_by4, 8'h00 };
   assign aligned27 = distance27[4] ? { 16'h0000, aligned27_by8[22:12] } : { aligned27_by8, 4'h0 };
-  assign { distance28_wide[5], distance28 } = larger5_0 - exponent28;
-  assign aligned28_by1 = distance28[0] ? { 1'h0, product28 } : { product28, 1'h0 };
+  assign { distance28_wide[5], distance28 } = exponent - tree_1_28;
+  assign aligned28_by1 = distance28[0] ? { 1'h0, tree_0_28 } : { tree_0_28, 1'h0 };
   assign aligned28_by2 = distance28[1] ? { 2'h0, aligned28_by1 } : { aligned28_by1, 2'h0 };
   assign aligned28_by4 = distance28[2] ? { 4'h0, aligned28_by2 } : { aligned28_by2, 4'h0 };
   assign aligned28_by8 = distance28[3] ? { 8'h00, aligned28_by4 } : { aligned28_by4, 8'h00 };
   assign aligned28 = distance28[4] ? { 16'h0000, aligned28_by8[22:12] } : { aligned28_by8, 4'h0 };
-  assign { distance29_wide[5], distance29 } = larger5_0 - exponent29;
-  assign aligned29_by1 = distance29[0] ? { 1'h0, product29 } : { product29, 1'h0 };
+  assign { distance29_wide[5], distance29 } = exponent - tree_1_29;
+  assign aligned29_by1 = distance29[0] ? { 1'h0, tree_0_29 } : { tree_0_29, 1'h0 };
   assign aligned29_by2 = distance29[1] ? { 2'h0, aligned29_by1 } : { aligned29_by1, 2'h0 };
   assign aligned29_by4 = distance29[2] ? { 4'h0, aligned29_by2 } : { aligned29_by2, 4'h0 };
   assign aligned29_by8 = distance29[3] ? { 8'h00, aligned29_by4 } : { aligned29_by4, 8'h00 };
   assign aligned29 = distance29[4] ? { 16'h0000, aligned29_by8[22:12] } : { aligned29_by8, 4'h0 };
-  assign { distance30_wide[5], distance30 } = larger5_0 - exponent30;
-  assign aligned30_by1 = distance30[0] ? { 1'h0, product30 } : { product30, 1'h0 };
+  assign { distance30_wide[5], distance30 } = exponent - tree_1_30;
+  assign aligned30_by1 = distance30[0] ? { 1'h0, tree_0_30 } : { tree_0_30, 1'h0 };
   assign aligned30_by2 = distance30[1] ? { 2'h0, aligned30_by1 } : { aligned30_by1, 2'h0 };
   assign aligned30_by4 = distance30[2] ? { 4'h0, aligned30_by2 } : { aligned30_by2, 4'h0 };
   assign aligned30_by8 = distance30[3] ? { 8'h00, aligned30_by4 } : { aligned30_by4, 8'h00 };
   assign aligned30 = distance30[4] ? { 16'h0000, aligned30_by8[22:12] } : { aligned30_by8, 4'h0 };
-  assign { distance31_wide[5], distance31 } = larger5_0 - exponent31;
-  assign aligned31_by1 = distance31[0] ? { 1'h0, product31 } : { product31, 1'h0 };
+  assign { distance31_wide[5], distance31 } = exponent - tree_1_31;
+  assign aligned31_by1 = distance31[0] ? { 1'h0, tree_0_31 } : { tree_0_31, 1'h0 };
   assign aligned31_by2 = distance31[1] ? { 2'h0, aligned31_by1 } : { aligned31_by1, 2'h0 };
   assign aligned31_by4 = distance31[2] ? { 4'h0, aligned31_by2 } : { aligned31_by2, 4'h0 };
   assign aligned31_by8 = distance31[3] ? { 8'h00, aligned31_by4 } : { aligned31_by4, 8'h00 };
   assign aligned31 = distance31[4] ? { 16'h0000, aligned31_by8[22:12] } : { aligned31_by8, 4'h0 };
-  assign negative[0] = a[9] ^ b[9];
-  assign negative[1] = a[19] ^ b[19];
-  assign negative[2] = a[29] ^ b[29];
-  assign negative[3] = a[39] ^ b[39];
-  assign negative[4] = a[49] ^ b[49];
-  assign negative[5] = a[59] ^ b[59];
-  assign negative[6] = a[69] ^ b[69];
-  assign negative[7] = a[79] ^ b[79];
-  assign negative[8] = a[89] ^ b[89];
-  assign negative[9] = a[99] ^ b[99];
-  assign negative[10] = a[109] ^ b[109];
-  assign negative[11] = a[119] ^ b[119];
-  assign negative[12] = a[129] ^ b[129];
-  assign negative[13] = a[139] ^ b[139];
-  assign negative[14] = a[149] ^ b[149];
-  assign negative[15] = a[159] ^ b[159];
-  assign negative[16] = a[169] ^ b[169];
-  assign negative[17] = a[179] ^ b[179];
-  assign negative[18] = a[189] ^ b[189];
-  assign negative[19] = a[199] ^ b[199];
-  assign negative[20] = a[209] ^ b[209];
-  assign negative[21] = a[219] ^ b[219];
-  assign negative[22] = a[229] ^ b[229];
-  assign negative[23] = a[239] ^ b[239];
-  assign negative[24] = a[249] ^ b[249];
-  assign negative[25] = a[259] ^ b[259];
-  assign negative[26] = a[269] ^ b[269];
-  assign negative[27] = a[279] ^ b[279];
-  assign negative[28] = a[289] ^ b[289];
-  assign negative[29] = a[299] ^ b[299];
-  assign negative[30] = a[309] ^ b[309];
-  assign negative[31] = a[319] ^ b[319];
-  assign last_difference = - aligned31;
-  assign last = negative[31] ? last_difference : { 1'h0, aligned31 };
-  assign total_1_0_xor = aligned0 ^ {27{negative[0]}};
-  assign not_negative_0 = ~ negative[0];
-  assign total_1_0_xor_2 = aligned1 ^ {27{negative[1]}};
-  assign not_negative_1 = ~ negative[1];
-  assign { total_1_0, total_1_0_wide[0] } = { not_negative_0, total_1_0_xor, 1'h1 } + { not_negative_1, total_1_0_xor_2, negative[30] };
-  assign total_1_1_xor = aligned2 ^ {27{negative[2]}};
-  assign not_negative_2 = ~ negative[2];
-  assign total_1_1_xor_2 = aligned3 ^ {27{negative[3]}};
-  assign not_negative_3 = ~ negative[3];
-  assign { total_1_1, total_1_1_wide[0] } = { not_negative_2, total_1_1_xor, 1'h1 } + { not_negative_3, total_1_1_xor_2, negative[29] };
-  assign total_1_2_xor = aligned4 ^ {27{negative[4]}};
-  assign not_negative_4 = ~ negative[4];
-  assign total_1_2_xor_2 = aligned5 ^ {27{negative[5]}};
-  assign not_negative_5 = ~ negative[5];
-  assign { total_1_2, total_1_2_wide[0] } = { not_negative_4, total_1_2_xor, 1'h1 } + { not_negative_5, total_1_2_xor_2, negative[28] };
-  assign total_1_3_xor = aligned6 ^ {27{negative[6]}};
-  assign not_negative_6 = ~ negative[6];
-  assign total_1_3_xor_2 = aligned7 ^ {27{negative[7]}};
-  assign not_negative_7 = ~ negative[7];
-  assign { total_1_3, total_1_3_wide[0] } = { not_negative_6, total_1_3_xor, 1'h1 } + { not_negative_7, total_1_3_xor_2, negative[27] };
-  assign total_1_4_xor = aligned8 ^ {27{negative[8]}};
-  assign not_negative_8 = ~ negative[8];
-  assign total_1_4_xor_2 = aligned9 ^ {27{negative[9]}};
-  assign not_negative_9 = ~ negative[9];
-  assign { total_1_4, total_1_4_wide[0] } = { not_negative_8, total_1_4_xor, 1'h1 } + { not_negative_9, total_1_4_xor_2, negative[26] };
-  assign total_1_5_xor = aligned10 ^ {27{negative[10]}};
-  assign not_negative_10 = ~ negative[10];
-  assign total_1_5_xor_2 = aligned11 ^ {27{negative[11]}};
-  assign not_negative_11 = ~ negative[11];
-  assign { total_1_5, total_1_5_wide[0] } = { not_negative_10, total_1_5_xor, 1'h1 } + { not_negative_11, total_1_5_xor_2, negative[25] };
-  assign total_1_6_xor = aligned12 ^ {27{negative[12]}};
-  assign not_negative_12 = ~ negative[12];
-  assign total_1_6_xor_2 = aligned13 ^ {27{negative[13]}};
-  assign not_negative_13 = ~ negative[13];
-  assign { total_1_6, total_1_6_wide[0] } = { not_negative_12, total_1_6_xor, 1'h1 } + { not_negative_13, total_1_6_xor_2, negative[24] };
-  assign total_1_7_xor = aligned14 ^ {27{negative[14]}};
-  assign not_negative_14 = ~ negative[14];
-  assign total_1_7_xor_2 = aligned15 ^ {27{negative[15]}};
-  assign not_negative_15 = ~ negative[15];
-  assign { total_1_7, total_1_7_wide[0] } = { not_negative_14, total_1_7_xor, 1'h1 } + { not_negative_15, total_1_7_xor_2, negative[23] };
-  assign total_1_8_xor = aligned16 ^ {27{negative[16]}};
-  assign not_negative_16 = ~ negative[16];
-  assign total_1_8_xor_2 = aligned17 ^ {27{negative[17]}};
-  assign not_negative_17 = ~ negative[17];
-  assign { total_1_8, total_1_8_wide[0] } = { not_negative_16, total_1_8_xor, 1'h1 } + { not_negative_17, total_1_8_xor_2, negative[22] };
-  assign total_1_9_xor = aligned18 ^ {27{negative[18]}};
-  assign not_negative_18 = ~ negative[18];
-  assign total_1_9_xor_2 = aligned19 ^ {27{negative[19]}};
-  assign not_negative_19 = ~ negative[19];
-  assign { total_1_9, total_1_9_wide[0] } = { not_negative_18, total_1_9_xor, 1'h1 } + { not_negative_19, total_1_9_xor_2, negative[21] };
-  assign total_1_10_xor = aligned20 ^ {27{negative[20]}};
-  assign not_negative_20 = ~ negative[20];
-  assign total_1_10_xor_2 = aligned21 ^ {27{negative[21]}};
-  assign not_negative_21 = ~ negative[21];
-  assign { total_1_10, total_1_10_wide[0] } = { not_negative_20, total_1_10_xor, 1'h1 } + { not_negative_21, total_1_10_xor_2, negative[20] };
-  assign total_1_11_xor = aligned22 ^ {27{negative[22]}};
-  assign not_negative_22 = ~ negative[22];
-  assign total_1_11_xor_2 = aligned23 ^ {27{negative[23]}};
-  assign not_negative_23 = ~ negative[23];
-  assign { total_1_11, total_1_11_wide[0] } = { not_negative_22, total_1_11_xor, 1'h1 } + { not_negative_23, total_1_11_xor_2, negative[19] };
-  assign total_1_12_xor = aligned24 ^ {27{negative[24]}};
-  assign not_negative_24 = ~ negative[24];
-  assign total_1_12_xor_2 = aligned25 ^ {27{negative[25]}};
-  assign not_negative_25 = ~ negative[25];
-  assign { total_1_12, total_1_12_wide[0] } = { not_negative_24, total_1_12_xor, 1'h1 } + { not_negative_25, total_1_12_xor_2, negative[18] };
-  assign total_1_13_xor = aligned26 ^ {27{negative[26]}};
-  assign not_negative_26 = ~ negative[26];
-  assign total_1_13_xor_2 = aligned27 ^ {27{negative[27]}};
-  assign not_negative_27 = ~ negative[27];
-  assign { total_1_13, total_1_13_wide[0] } = { not_negative_26, total_1_13_xor, 1'h1 } + { not_negative_27, total_1_13_xor_2, negative[17] };
-  assign total_1_14_xor = aligned28 ^ {27{negative[28]}};
-  assign not_negative_28 = ~ negative[28];
-  assign total_1_14_xor_2 = aligned29 ^ {27{negative[29]}};
-  assign not_negative_29 = ~ negative[29];
-  assign { total_1_14, total_1_14_wide[0] } = { not_negative_28, total_1_14_xor, 1'h1 } + { not_negative_29, total_1_14_xor_2, negative[16] };
-  assign total_1_15_xor = aligned30 ^ {27{negative[30]}};
-  assign not_negative_30 = ~ negative[30];
-  assign not_last_27 = ~ last[27];
-  assign { total_1_15, total_1_15_wide[0] } = { not_negative_30, total_1_15_xor, 1'h1 } + { not_last_27, last[26:0], negative[15] };
-  assign { total_2_0, total_2_0_wide[0] } = { total_1_0, 1'h1 } + { total_1_1, negative[14] };
-  assign { total_2_1, total_2_1_wide[0] } = { total_1_2, 1'h1 } + { total_1_3, negative[13] };
-  assign { total_2_2, total_2_2_wide[0] } = { total_1_4, 1'h1 } + { total_1_5, negative[12] };
-  assign { total_2_3, total_2_3_wide[0] } = { total_1_6, 1'h1 } + { total_1_7, negative[11] };
-  assign { total_2_4, total_2_4_wide[0] } = { total_1_8, 1'h1 } + { total_1_9, negative[10] };
-  assign { total_2_5, total_2_5_wide[0] } = { total_1_10, 1'h1 } + { total_1_11, negative[9] };
-  assign { total_2_6, total_2_6_wide[0] } = { total_1_12, 1'h1 } + { total_1_13, negative[8] };
-  assign { total_2_7, total_2_7_wide[0] } = { total_1_14, 1'h1 } + { total_1_15, negative[7] };
-  assign { total_3_0, total_3_0_wide[0] } = { total_2_0, 1'h1 } + { total_2_1, negative[6] };
-  assign { total_3_1, total_3_1_wide[0] } = { total_2_2, 1'h1 } + { total_2_3, negative[5] };
-  assign { total_3_2, total_3_2_wide[0] } = { total_2_4, 1'h1 } + { total_2_5, negative[4] };
-  assign { total_3_3, total_3_3_wide[0] } = { total_2_6, 1'h1 } + { total_2_7, negative[3] };
-  assign { total_4_0, total_4_0_wide[0] } = { total_3_0, 1'h1 } + { total_3_1, negative[2] };
-  assign { total_4_1, total_4_1_wide[0] } = { total_3_2, 1'h1 } + { total_3_3, negative[1] };
-  assign { total[32], sum[31:0], total_wide[0] } = { tree_word0, 1'h1 } + { tree_word1, tree_one };
+  assign word0[26:0] = aligned0 ^ {27{sign0}};
+  assign word0[27] = ~ sign0;
+  assign word1[26:0] = aligned1 ^ {27{sign1}};
+  assign word1[27] = ~ sign1;
+  assign word2[26:0] = aligned2 ^ {27{sign2}};
+  assign word2[27] = ~ sign2;
+  assign word3[26:0] = aligned3 ^ {27{sign3}};
+  assign word3[27] = ~ sign3;
+  assign word4[26:0] = aligned4 ^ {27{sign4}};
+  assign word4[27] = ~ sign4;
+  assign word5[26:0] = aligned5 ^ {27{sign5}};
+  assign word5[27] = ~ sign5;
+  assign word6[26:0] = aligned6 ^ {27{sign6}};
+  assign word6[27] = ~ sign6;
+  assign word7[26:0] = aligned7 ^ {27{sign7}};
+  assign word7[27] = ~ sign7;
+  assign word8[26:0] = aligned8 ^ {27{sign8}};
+  assign word8[27] = ~ sign8;
+  assign word9[26:0] = aligned9 ^ {27{sign9}};
+  assign word9[27] = ~ sign9;
+  assign word10[26:0] = aligned10 ^ {27{sign10}};
+  assign word10[27] = ~ sign10;
+  assign word11[26:0] = aligned11 ^ {27{sign11}};
+  assign word11[27] = ~ sign11;
+  assign word12[26:0] = aligned12 ^ {27{sign12}};
+  assign word12[27] = ~ sign12;
+  assign word13[26:0] = aligned13 ^ {27{sign13}};
+  assign word13[27] = ~ sign13;
+  assign word14[26:0] = aligned14 ^ {27{sign14}};
+  assign word14[27] = ~ sign14;
+  assign word15[26:0] = aligned15 ^ {27{sign15}};
+  assign word15[27] = ~ sign15;
+  assign word16[26:0] = aligned16 ^ {27{sign16}};
+  assign word16[27] = ~ sign16;
+  assign word17[26:0] = aligned17 ^ {27{sign17}};
+  assign word17[27] = ~ sign17;
+  assign word18[26:0] = aligned18 ^ {27{sign18}};
+  assign word18[27] = ~ sign18;
+  assign word19[26:0] = aligned19 ^ {27{sign19}};
+  assign word19[27] = ~ sign19;
+  assign word20[26:0] = aligned20 ^ {27{sign20}};
+  assign word20[27] = ~ sign20;
+  assign word21[26:0] = aligned21 ^ {27{sign21}};
+  assign word21[27] = ~ sign21;
+  assign word22[26:0] = aligned22 ^ {27{sign22}};
+  assign word22[27] = ~ sign22;
+  assign word23[26:0] = aligned23 ^ {27{sign23}};
+  assign word23[27] = ~ sign23;
+  assign word24[26:0] = aligned24 ^ {27{sign24}};
+  assign word24[27] = ~ sign24;
+  assign word25[26:0] = aligned25 ^ {27{sign25}};
+  assign word25[27] = ~ sign25;
+  assign word26[26:0] = aligned26 ^ {27{sign26}};
+  assign word26[27] = ~ sign26;
+  assign word27[26:0] = aligned27 ^ {27{sign27}};
+  assign word27[27] = ~ sign27;
+  assign word28[26:0] = aligned28 ^ {27{sign28}};
+  assign word28[27] = ~ sign28;
+  assign word29[26:0] = aligned29 ^ {27{sign29}};
+  assign word29[27] = ~ sign29;
+  assign word30[26:0] = aligned30 ^ {27{sign30}};
+  assign word30[27] = ~ sign30;
+  assign word31[26:0] = aligned31 ^ {27{sign31}};
+  assign word31[27] = ~ sign31;
+  assign total_1_0_sum = total_1_0_sum_xor ^ word1;
+  assign total_1_0_carry_and = { 27'h0000000, sign31 } & word0;
+  assign total_1_0_sum_xor = { 27'h0000000, sign31 } ^ word0;
+  assign total_1_0_carry_and_2 = word1 & total_1_0_sum_xor;
+  assign total_1_0_carry[28:1] = total_1_0_carry_and | total_1_0_carry_and_2;
+  assign total_1_2_sum = word2_xor_word3 ^ word4;
+  assign word2_and_word3 = word2 & word3;
+  assign word2_xor_word3 = word2 ^ word3;
+  assign total_1_2_carry_and = word4 & word2_xor_word3;
+  assign total_1_2_carry[28:1] = word2_and_word3 | total_1_2_carry_and;
+  assign total_1_4_sum = word5_xor_word6 ^ word7;
+  assign word5_and_word6 = word5 & word6;
+  assign word5_xor_word6 = word5 ^ word6;
+  assign total_1_4_carry_and = word7 & word5_xor_word6;
+  assign total_1_4_carry[28:1] = word5_and_word6 | total_1_4_carry_and;
+  assign total_1_6_sum = word8_xor_word9 ^ word10;
+  assign word8_and_word9 = word8 & word9;
+  assign word8_xor_word9 = word8 ^ word9;
+  assign total_1_6_carry_and = word10 & word8_xor_word9;
+  assign total_1_6_carry[28:1] = word8_and_word9 | total_1_6_carry_and;
+  assign total_1_8_sum = word11_xor_word12 ^ word13;
+  assign word11_and_word12 = word11 & word12;
+  assign word11_xor_word12 = word11 ^ word12;
+  assign total_1_8_carry_and = word13 & word11_xor_word12;
+  assign total_1_8_carry[28:1] = word11_and_word12 | total_1_8_carry_and;
+  assign total_1_10_sum = word14_xor_word15 ^ word16;
+  assign word14_and_word15 = word14 & word15;
+  assign word14_xor_word15 = word14 ^ word15;
+  assign total_1_10_carry_and = word16 & word14_xor_word15;
+  assign total_1_10_carry[28:1] = word14_and_word15 | total_1_10_carry_and;
+  assign total_1_12_sum = word17_xor_word18 ^ word19;
+  assign word17_and_word18 = word17 & word18;
+  assign word17_xor_word18 = word17 ^ word18;
+  assign total_1_12_carry_and = word19 & word17_xor_word18;
+  assign total_1_12_carry[28:1] = word17_and_word18 | total_1_12_carry_and;
+  assign total_1_14_sum = word20_xor_word21 ^ word22;
+  assign word20_and_word21 = word20 & word21;
+  assign word20_xor_word21 = word20 ^ word21;
+  assign total_1_14_carry_and = word22 & word20_xor_word21;
+  assign total_1_14_carry[28:1] = word20_and_word21 | total_1_14_carry_and;
+  assign total_1_16_sum = word23_xor_word24 ^ word25;
+  assign word23_and_word24 = word23 & word24;
+  assign word23_xor_word24 = word23 ^ word24;
+  assign total_1_16_carry_and = word25 & word23_xor_word24;
+  assign total_1_16_carry[28:1] = word23_and_word24 | total_1_16_carry_and;
+  assign total_1_18_sum = word26_xor_word27 ^ word28;
+  assign word26_and_word27 = word26 & word27;
+  assign word26_xor_word27 = word26 ^ word27;
+  assign total_1_18_carry_and = word28 & word26_xor_word27;
+  assign total_1_18_carry[28:1] = word26_and_word27 | total_1_18_carry_and;
+  assign total_1_20_sum = word29_xor_word30 ^ word31;
+  assign word29_and_word30 = word29 & word30;
+  assign word29_xor_word30 = word29 ^ word30;
+  assign total_1_20_carry_and = word31 & word29_xor_word30;
+  assign total_1_20_carry[28:1] = word29_and_word30 | total_1_20_carry_and;
+  assign total_2_0_sum = total_1_0_sum_xor_total_1_2_sum ^ total_1_4_sum;
+  assign total_1_0_sum_and_total_1_2_sum = total_1_0_sum & total_1_2_sum;
+  assign total_1_0_sum_xor_total_1_2_sum = total_1_0_sum ^ total_1_2_sum;
+  assign total_2_0_carry_and = total_1_4_sum & total_1_0_sum_xor_total_1_2_sum;
+  assign total_2_0_carry[28:1] = total_1_0_sum_and_total_1_2_sum | total_2_0_carry_and;
+  assign total_1_6_sum_xor_total_1_8_sum = total_1_6_sum ^ total_1_8_sum;
+  assign total_2_2_sum = total_1_6_sum_xor_total_1_8_sum ^ total_1_10_sum;
+  assign total_1_6_sum_and_total_1_8_sum = total_1_6_sum & total_1_8_sum;
+  assign total_2_2_carry_and = total_1_10_sum & total_1_6_sum_xor_total_1_8_sum;
+  assign total_2_2_carry[28:1] = total_1_6_sum_and_total_1_8_sum | total_2_2_carry_and;
+  assign total_1_12_sum_xor_total_1_14_sum = total_1_12_sum ^ total_1_14_sum;
+  assign total_2_4_sum = total_1_12_sum_xor_total_1_14_sum ^ total_1_16_sum;
+  assign total_1_12_sum_and_total_1_14_sum = total_1_12_sum & total_1_14_sum;
+  assign total_2_4_carry_and = total_1_16_sum & total_1_12_sum_xor_total_1_14_sum;
+  assign total_2_4_carry[28:1] = total_1_12_sum_and_total_1_14_sum | total_2_4_carry_and;
+  assign total_1_18_sum_xor_total_1_20_sum = total_1_18_sum ^ total_1_20_sum;
+  assign total_2_6_sum = { 1'h0, total_1_18_sum_xor_total_1_20_sum } ^ { total_1_0_carry[28:1], sign30 };
+  assign total_1_18_sum_and_total_1_20_sum = total_1_18_sum & total_1_20_sum;
+  assign total_2_6_carry_and = { total_1_0_carry[28:1], sign30 } & { 1'h0, total_1_18_sum_xor_total_1_20_sum };
+  assign total_2_6_carry[29:1] = { 1'h0, total_1_18_sum_and_total_1_20_sum } | total_2_6_carry_and;
+  assign total_2_8_sum_xor = { total_1_2_carry[28:1], sign29 } ^ { total_1_4_carry[28:1], sign28 };
+  assign total_2_8_sum = total_2_8_sum_xor ^ { total_1_6_carry[28:1], sign27 };
+  assign total_2_8_carry_and = { total_1_2_carry[28:1], sign29 } & { total_1_4_carry[28:1], sign28 };
+  assign total_2_8_carry_and_2 = { total_1_6_carry[28:1], sign27 } & total_2_8_sum_xor;
+  assign total_2_8_carry[29:1] = total_2_8_carry_and | total_2_8_carry_and_2;
+  assign total_2_10_sum_xor = { total_1_8_carry[28:1], sign26 } ^ { total_1_10_carry[28:1], sign25 };
+  assign total_2_10_sum = total_2_10_sum_xor ^ { total_1_12_carry[28:1], sign24 };
+  assign total_2_10_carry_and = { total_1_8_carry[28:1], sign26 } & { total_1_10_carry[28:1], sign25 };
+  assign total_2_10_carry_and_2 = { total_1_12_carry[28:1], sign24 } & total_2_10_sum_xor;
+  assign total_2_10_carry[29:1] = total_2_10_carry_and | total_2_10_carry_and_2;
+  assign total_2_12_sum_xor = { total_1_14_carry[28:1], sign23 } ^ { total_1_16_carry[28:1], sign22 };
+  assign total_2_12_sum = total_2_12_sum_xor ^ { total_1_18_carry[28:1], sign21 };
+  assign total_2_12_carry_and = { total_1_14_carry[28:1], sign23 } & { total_1_16_carry[28:1], sign22 };
+  assign total_2_12_carry_and_2 = { total_1_18_carry[28:1], sign21 } & total_2_12_sum_xor;
+  assign total_2_12_carry[29:1] = total_2_12_carry_and | total_2_12_carry_and_2;
+  assign total_2_0_sum_xor_total_2_2_sum = total_2_0_sum ^ total_2_2_sum;
+  assign total_3_0_sum = total_2_0_sum_xor_total_2_2_sum ^ total_2_4_sum;
+  assign total_2_0_sum_and_total_2_2_sum = total_2_0_sum & total_2_2_sum;
+  assign total_3_0_carry_and = total_2_4_sum & total_2_0_sum_xor_total_2_2_sum;
+  assign total_3_0_carry[28:1] = total_2_0_sum_and_total_2_2_sum | total_3_0_carry_and;
+  assign total_3_2_sum_xor = { total_1_20_carry[28:1], sign20 } ^ { total_2_0_carry[28:1], sign19 };
+  assign total_3_2_sum = total_3_2_sum_xor ^ { total_2_2_carry[28:1], sign18 };
+  assign total_3_2_carry_and = { total_1_20_carry[28:1], sign20 } & { total_2_0_carry[28:1], sign19 };
+  assign total_3_2_carry_and_2 = { total_2_2_carry[28:1], sign18 } & total_3_2_sum_xor;
+  assign total_3_2_carry[29:1] = total_3_2_carry_and | total_3_2_carry_and_2;
+  assign total_3_4_sum_xor = { total_2_4_carry[28:1], sign17 } ^ total_2_6_sum;
+  assign total_3_4_sum = total_3_4_sum_xor ^ total_2_8_sum;
+  assign total_3_4_carry_and = { total_2_4_carry[28:1], sign17 } & total_2_6_sum;
+  assign total_3_4_carry_and_2 = total_2_8_sum & total_3_4_sum_xor;
+  assign total_3_4_carry[29:1] = total_3_4_carry_and | total_3_4_carry_and_2;
+  assign total_2_10_sum_xor_total_2_12_sum = total_2_10_sum ^ total_2_12_sum;
+  assign total_3_6_sum = { 1'h0, total_2_10_sum_xor_total_2_12_sum } ^ { total_2_6_carry[29:1], sign16 };
+  assign total_2_10_sum_and_total_2_12_sum = total_2_10_sum & total_2_12_sum;
+  assign total_3_6_carry_and = { total_2_6_carry[29:1], sign16 } & { 1'h0, total_2_10_sum_xor_total_2_12_sum };
+  assign total_3_6_carry[30:1] = { 1'h0, total_2_10_sum_and_total_2_12_sum } | total_3_6_carry_and;
+  assign total_3_8_sum_xor = { total_2_8_carry[29:1], sign15 } ^ { total_2_10_carry[29:1], sign14 };
+  assign total_3_8_sum = total_3_8_sum_xor ^ { total_2_12_carry[29:1], sign13 };
+  assign total_3_8_carry_and = { total_2_8_carry[29:1], sign15 } & { total_2_10_carry[29:1], sign14 };
+  assign total_3_8_carry_and_2 = { total_2_12_carry[29:1], sign13 } & total_3_8_sum_xor;
+  assign total_3_8_carry[30:1] = total_3_8_carry_and | total_3_8_carry_and_2;
+  assign total_4_0_sum_xor = { 1'h0, total_3_0_sum } ^ { total_3_0_carry[28:1], sign12 };
+  assign total_4_0_sum = total_4_0_sum_xor ^ total_3_2_sum;
+  assign total_4_0_carry_and = { 1'h0, total_3_0_sum } & { total_3_0_carry[28:1], sign12 };
+  assign total_4_0_carry_and_2 = total_3_2_sum & total_4_0_sum_xor;
+  assign total_4_0_carry[29:1] = total_4_0_carry_and | total_4_0_carry_and_2;
+  assign total_4_2_sum_xor = { 1'h0, total_3_4_sum } ^ { total_3_2_carry[29:1], sign11 };
+  assign total_4_2_sum = total_4_2_sum_xor ^ { total_3_4_carry[29:1], sign10 };
+  assign total_4_2_carry_and = { 1'h0, total_3_4_sum } & { total_3_2_carry[29:1], sign11 };
+  assign total_4_2_carry_and_2 = { total_3_4_carry[29:1], sign10 } & total_4_2_sum_xor;
+  assign total_4_2_carry[30:1] = total_4_2_carry_and | total_4_2_carry_and_2;
+  assign total_3_6_sum_xor_total_3_8_sum = total_3_6_sum ^ total_3_8_sum;
+  assign total_4_4_sum = { 1'h0, total_3_6_sum_xor_total_3_8_sum } ^ { total_3_6_carry[30:1], sign9 };
+  assign total_3_6_sum_and_total_3_8_sum = total_3_6_sum & total_3_8_sum;
+  assign total_4_4_carry_and = { total_3_6_carry[30:1], sign9 } & { 1'h0, total_3_6_sum_xor_total_3_8_sum };
+  assign total_4_4_carry[31:1] = { 1'h0, total_3_6_sum_and_total_3_8_sum } | total_4_4_carry_and;
+  assign total_5_0_sum_xor = { 1'h0, total_4_0_sum } ^ { total_4_0_carry[29:1], sign7 };
+  assign total_5_0_sum = total_5_0_sum_xor ^ total_4_2_sum;
+  assign total_5_0_carry_and = { 1'h0, total_4_0_sum } & { total_4_0_carry[29:1], sign7 };
+  assign total_5_0_carry_and_2 = total_4_2_sum & total_5_0_sum_xor;
+  assign total_5_0_carry[30:1] = total_5_0_carry_and | total_5_0_carry_and_2;
+  assign total_5_2_sum_xor = { total_3_8_carry[30:1], sign8 } ^ { total_4_2_carry[30:1], sign6 };
+  assign total_5_2_sum = total_5_2_sum_xor ^ total_4_4_sum;
+  assign total_5_2_carry_and = { total_3_8_carry[30:1], sign8 } & { total_4_2_carry[30:1], sign6 };
+  assign total_5_2_carry_and_2 = total_4_4_sum & total_5_2_sum_xor;
+  assign total_5_2_carry[31:1] = total_5_2_carry_and | total_5_2_carry_and_2;
+  assign total_6_0_sum_xor = { 1'h0, total_5_0_sum } ^ { total_5_0_carry[30:1], sign4 };
+  assign total_6_0_sum = total_6_0_sum_xor ^ total_5_2_sum;
+  assign total_6_0_carry_and = { 1'h0, total_5_0_sum } & { total_5_0_carry[30:1], sign4 };
+  assign total_6_0_carry_and_2 = total_5_2_sum & total_6_0_sum_xor;
+  assign total_6_0_carry[31:1] = total_6_0_carry_and | total_6_0_carry_and_2;
+  assign total_6_2_carry_xor = { total_4_4_carry[31:1], sign5 } ^ { total_5_2_carry[31:1], sign3 };
+  assign total_6_2_carry_and = { total_4_4_carry[31:1], sign5 } & { total_5_2_carry[31:1], sign3 };
+  assign { total_6_2_carry_wide[32], total_6_2_carry[32:1] } = { 1'h0, total_6_2_carry_and } | { 1'h0, total_6_2_carry_xor };
+  assign total_7_0_sum_xor = { 1'h0, total_6_0_sum } ^ { total_6_0_carry[31:1], sign2 };
+  assign total_7_0_sum = { 1'h0, total_7_0_sum_xor } ^ total_6_2_sum;
+  assign total_7_0_carry_and = { 1'h0, total_6_0_sum } & { total_6_0_carry[31:1], sign2 };
+  assign total_7_0_carry_and_2 = total_6_2_sum & { 1'h0, total_7_0_sum_xor };
+  assign { total_7_0_carry_wide[32], total_7_0_carry[32:1] } = { 1'h0, total_7_0_carry_and } | total_7_0_carry_and_2;
+  assign total_8_0_sum_xor = { total_6_2_carry[32:1], sign1 } ^ total_7_0_sum;
+  assign total_8_0_sum = total_8_0_sum_xor ^ { total_7_0_carry[32:1], sign0 };
+  assign total_8_0_carry_and = { total_6_2_carry[32:1], sign1 } & total_7_0_sum;
+  assign total_8_0_carry_and_2 = { total_7_0_carry[32:1], sign0 } & total_8_0_sum_xor;
+  assign { total_8_0_carry_wide[32], total_8_0_carry[32:1] } = total_8_0_carry_and | total_8_0_carry_and_2;
+  assign { total_wide[34], total[32], sum[31:0], total_wide[0] } = { sums_x, 1'h1 } + { sums_y[32:1], 2'h1 };
+  assign { below_716_wide[33], below_716[32], below[31:0] } = sums_x + { sums_y[32:1], 1'h0 };
   assign sum[32] = ~ total[32];
+  assign below[32] = ~ below_716[32];
+  assign sign0_next = a[9] ^ b[9];
+  assign sign1_next = a[19] ^ b[19];
+  assign sign2_next = a[29] ^ b[29];
+  assign sign3_next = a[39] ^ b[39];
+  assign sign4_next = a[49] ^ b[49];
+  assign sign5_next = a[59] ^ b[59];
+  assign sign6_next = a[69] ^ b[69];
+  assign sign7_next = a[79] ^ b[79];
+  assign sign8_next = a[89] ^ b[89];
+  assign sign9_next = a[99] ^ b[99];
+  assign sign10_next = a[109] ^ b[109];
+  assign sign11_next = a[119] ^ b[119];
+  assign sign12_next = a[129] ^ b[129];
+  assign sign13_next = a[139] ^ b[139];
+  assign sign14_next = a[149] ^ b[149];
+  assign sign15_next = a[159] ^ b[159];
+  assign sign16_next = a[169] ^ b[169];
+  assign sign17_next = a[179] ^ b[179];
+  assign sign18_next = a[189] ^ b[189];
+  assign sign19_next = a[199] ^ b[199];
+  assign sign20_next = a[209] ^ b[209];
+  assign sign21_next = a[219] ^ b[219];
+  assign sign22_next = a[229] ^ b[229];
+  assign sign23_next = a[239] ^ b[239];
+  assign sign24_next = a[249] ^ b[249];
+  assign sign25_next = a[259] ^ b[259];
+  assign sign26_next = a[269] ^ b[269];
+  assign sign27_next = a[279] ^ b[279];
+  assign sign28_next = a[289] ^ b[289];
+  assign sign29_next = a[299] ^ b[299];
+  assign sign30_next = a[309] ^ b[309];
+  assign sign31_next = a[319] ^ b[319];
+  always @(posedge clk)
+    if (enable_sums) sums_x <= total_8_0_sum;
   always @(posedge clk)
     if (enable_tree) exponent <= larger5_0;
   always @(posedge clk)
-    if (enable_tree) tree_one <= negative[0];
+    if (enable_tree) sign31 <= sign31_next;
   always @(posedge clk)
-    if (enable_tree) tree_word1 <= total_4_1;
+    if (enable_tree) sign30 <= sign30_next;
   always @(posedge clk)
-    if (enable_tree) tree_word0 <= total_4_0;
-  assign distance8_wide[4:0] = distance8;
-  assign distance9_wide[4:0] = distance9;
-  assign distance10_wide[4:0] = distance10;
-  assign distance11_wide[4:0] = distance11;
-  assign product3_wide[8:1] = product3;
-  assign distance12_wide[4:0] = distance12;
-  assign distance13_wide[4:0] = distance13;
-  assign distance14_wide[4:0] = distance14;
-  assign distance15_wide[4:0] = distance15;
-  assign distance16_wide[4:0] = distance16;
-  assign distance17_wide[4:0] = distance17;
-  assign distance18_wide[4:0] = distance18;
-  assign distance19_wide[4:0] = distance19;
-  assign distance20_wide[4:0] = distance20;
-  assign distance21_wide[4:0] = distance21;
-  assign distance22_wide[4:0] = distance22;
-  assign distance23_wide[4:0] = distance23;
-  assign distance24_wide[4:0] = distance24;
-  assign distance25_wide[4:0] = distance25;
-  assign distance26_wide[4:0] = distance26;
-  assign distance27_wide[4:0] = distance27;
-  assign distance28_wide[4:0] = distance28;
-  assign distance29_wide[4:0] = distance29;
-  assign distance30_wide[4:0] = distance30;
-  assign distance31_wide[4:0] = distance31;
-  assign total_1_0_wide[29:1] = total_1_0;
-  assign total_1_1_wide[29:1] = total_1_1;
-  assign total_1_2_wide[29:1] = total_1_2;
-  assign total_1_3_wide[29:1] = total_1_3;
-  assign total_1_4_wide[29:1] = total_1_4;
-  assign product4_wide[8:1] = product4;
-  assign total_1_5_wide[29:1] = total_1_5;
-  assign total_1_6_wide[29:1] = total_1_6;
-  assign total_1_7_wide[29:1] = total_1_7;
-  assign total_1_8_wide[29:1] = total_1_8;
-  assign total_1_9_wide[29:1] = total_1_9;
-  assign total_1_10_wide[29:1] = total_1_10;
-  assign total_1_11_wide[29:1] = total_1_11;
-  assign total_1_12_wide[29:1] = total_1_12;
-  assign total_1_13_wide[29:1] = total_1_13;
-  assign total_1_14_wide[29:1] = total_1_14;
-  assign total_1_15_wide[29:1] = total_1_15;
-  assign total_2_0_wide[30:1] = total_2_0;
-  assign total_2_1_wide[30:1] = total_2_1;
-  assign total_2_2_wide[30:1] = total_2_2;
-  assign total_2_3_wide[30:1] = total_2_3;
-  assign total_2_4_wide[30:1] = total_2_4;
-  assign total_2_5_wide[30:1] = total_2_5;
-  assign total_2_6_wide[30:1] = total_2_6;
-  assign total_2_7_wide[30:1] = total_2_7;
-  assign total_3_0_wide[31:1] = total_3_0;
-  assign total_3_1_wide[31:1] = total_3_1;
-  assign total_3_2_wide[31:1] = total_3_2;
-  assign total_3_3_wide[31:1] = total_3_3;
-  assign total_4_0_wide[32:1] = total_4_0;
-  assign total_4_1_wide[32:1] = total_4_1;
+    if (enable_tree) sign29 <= sign29_next;
+  always @(posedge clk)
+    if (enable_tree) sign28 <= sign28_next;
+  always @(posedge clk)
+    if (enable_tree) sign27 <= sign27_next;
+  always @(posedge clk)
+    if (enable_tree) sign26 <= sign26_next;
+  always @(posedge clk)
+    if (enable_tree) sign25 <= sign25_next;
+  always @(posedge clk)
+    if (enable_tree) sign24 <= sign24_next;
+  always @(posedge clk)
+    if (enable_tree) sign23 <= sign23_next;
+  always @(posedge clk)
+    if (enable_tree) sign22 <= sign22_next;
+  always @(posedge clk)
+    if (enable_tree) sign21 <= sign21_next;
+  always @(posedge clk)
+    if (enable_tree) sign20 <= sign20_next;
+  always @(posedge clk)
+    if (enable_tree) sign19 <= sign19_next;
+  always @(posedge clk)
+    if (enable_tree) sign18 <= sign18_next;
+  always @(posedge clk)
+    if (enable_tree) sign17 <= sign17_next;
+  always @(posedge clk)
+    if (enable_tree) sign16 <= sign16_next;
+  always @(posedge clk)
+    if (enable_tree) sign15 <= sign15_next;
+  always @(posedge clk)
+    if (enable_tree) sign14 <= sign14_next;
+  always @(posedge clk)
+    if (enable_tree) sign13 <= sign13_next;
+  always @(posedge clk)
+    if (enable_tree) sign12 <= sign12_next;
+  always @(posedge clk)
+    if (enable_tree) sign11 <= sign11_next;
+  always @(posedge clk)
+    if (enable_tree) sign10 <= sign10_next;
+  always @(posedge clk)
+    if (enable_tree) sign9 <= sign9_next;
+  always @(posedge clk)
+    if (enable_tree) sign8 <= sign8_next;
+  always @(posedge clk)
+    if (enable_tree) sign7 <= sign7_next;
+  always @(posedge clk)
+    if (enable_tree) sign6 <= sign6_next;
+  always @(posedge clk)
+    if (enable_tree) sign5 <= sign5_next;
+  always @(posedge clk)
+    if (enable_tree) sign4 <= sign4_next;
+  always @(posedge clk)
+    if (enable_tree) sign3 <= sign3_next;
+  always @(posedge clk)
+    if (enable_tree) sign2 <= sign2_next;
+  always @(posedge clk)
+    if (enable_tree) sign1 <= sign1_next;
+  always @(posedge clk)
+    if (enable_tree) sign0 <= sign0_next;
+  always @(posedge clk)
+    if (enable_tree) tree_1_31 <= exponent31;
+  always @(posedge clk)
+    if (enable_tree) tree_1_30 <= exponent30;
+  always @(posedge clk)
+    if (enable_tree) tree_1_29 <= exponent29;
+  always @(posedge clk)
+    if (enable_tree) tree_1_28 <= exponent28;
+  always @(posedge clk)
+    if (enable_tree) tree_1_27 <= exponent27;
+  always @(posedge clk)
+    if (enable_tree) tree_1_26 <= exponent26;
+  always @(posedge clk)
+    if (enable_tree) tree_1_25 <= exponent25;
+  always @(posedge clk)
+    if (enable_tree) tree_1_24 <= exponent24;
+  always @(posedge clk)
+    if (enable_tree) tree_1_23 <= exponent23;
+  always @(posedge clk)
+    if (enable_tree) tree_1_22 <= exponent22;
+  always @(posedge clk)
+    if (enable_tree) tree_1_21 <= exponent21;
+  always @(posedge clk)
+    if (enable_tree) tree_1_20 <= exponent20;
+  always @(posedge clk)
+    if (enable_tree) tree_1_19 <= exponent19;
+  always @(posedge clk)
+    if (enable_tree) tree_1_18 <= exponent18;
+  always @(posedge clk)
+    if (enable_tree) tree_1_17 <= exponent17;
+  always @(posedge clk)
+    if (enable_tree) tree_1_16 <= exponent16;
+  always @(posedge clk)
+    if (enable_tree) tree_1_15 <= exponent15;
+  always @(posedge clk)
+    if (enable_tree) tree_1_14 <= exponent14;
+  always @(posedge clk)
+    if (enable_tree) tree_1_13 <= exponent13;
+  always @(posedge clk)
+    if (enable_tree) tree_1_12 <= exponent12;
+  always @(posedge clk)
+    if (enable_tree) tree_1_11 <= exponent11;
+  always @(posedge clk)
+    if (enable_tree) tree_1_10 <= exponent10;
+  always @(posedge clk)
+    if (enable_tree) tree_1_9 <= exponent9;
+  always @(posedge clk)
+    if (enable_tree) tree_1_8 <= exponent8;
+  always @(posedge clk)
+    if (enable_tree) tree_1_7 <= exponent7;
+  always @(posedge clk)
+    if (enable_tree) tree_1_6 <= exponent6;
+  always @(posedge clk)
+    if (enable_tree) tree_1_5 <= exponent5;
+  always @(posedge clk)
+    if (enable_tree) tree_1_4 <= exponent4;
+  always @(posedge clk)
+    if (enable_tree) tree_1_3 <= exponent3;
+  always @(posedge clk)
+    if (enable_tree) tree_1_2 <= exponent2;
+  always @(posedge clk)
+    if (enable_tree) tree_1_1 <= exponent1;
+  always @(posedge clk)
+    if (enable_tree) tree_1_0 <= exponent0;
+  always @(posedge clk)
+    if (enable_tree) tree_0_31 <= product31;
+  always @(posedge clk)
+    if (enable_tree) tree_0_30 <= product30;
+  always @(posedge clk)
+    if (enable_tree) tree_0_29 <= product29;
+  always @(posedge clk)
+    if (enable_tree) tree_0_28 <= product28;
+  always @(posedge clk)
+    if (enable_tree) tree_0_27 <= product27;
+  always @(posedge clk)
+    if (enable_tree) tree_0_26 <= product26;
+  always @(posedge clk)
+    if (enable_tree) tree_0_25 <= product25;
+  always @(posedge clk)
+    if (enable_tree) tree_0_24 <= product24;
+  always @(posedge clk)
+    if (enable_tree) tree_0_23 <= product23;
+  always @(posedge clk)
+    if (enable_tree) tree_0_22 <= product22;
+  always @(posedge clk)
+    if (enable_tree) tree_0_21 <= product21;
+  always @(posedge clk)
+    if (enable_tree) tree_0_20 <= product20;
+  always @(posedge clk)
+    if (enable_tree) tree_0_19 <= product19;
+  always @(posedge clk)
+    if (enable_tree) tree_0_18 <= product18;
+  always @(posedge clk)
+    if (enable_tree) tree_0_17 <= product17;
+  always @(posedge clk)
+    if (enable_tree) tree_0_16 <= product16;
+  always @(posedge clk)
+    if (enable_tree) tree_0_15 <= product15;
+  always @(posedge clk)
+    if (enable_tree) tree_0_14 <= product14;
+  always @(posedge clk)
+    if (enable_tree) tree_0_13 <= product13;
+  always @(posedge clk)
+    if (enable_tree) tree_0_12 <= product12;
+  always @(posedge clk)
+    if (enable_tree) tree_0_11 <= product11;
+  always @(posedge clk)
+    if (enable_tree) tree_0_10 <= product10;
+  always @(posedge clk)
+    if (enable_tree) tree_0_9 <= product9;
+  always @(posedge clk)
+    if (enable_tree) tree_0_8 <= product8;
+  always @(posedge clk)
+    if (enable_tree) tree_0_7 <= product7;
+  always @(posedge clk)
+    if (enable_tree) tree_0_6 <= product6;
+  always @(posedge clk)
+    if (enable_tree) tree_0_5 <= product5;
+  always @(posedge clk)
+    if (enable_tree) tree_0_4 <= product4;
+  always @(posedge clk)
+    if (enable_tree) tree_0_3 <= product3;
+  always @(posedge clk)
+    if (enable_tree) tree_0_2 <= product2;
+  always @(posedge clk)
+    if (enable_tree) tree_0_1 <= product1;
+  always @(posedge clk)
+    if (enable_tree) tree_0_0 <= product0;
+  reg [31:0] sums_y_32_1;
+  always @(posedge clk)
+    if (enable_sums) sums_y_32_1 <= total_8_0_carry[32:1];
+  assign sums_y[32:1] = sums_y_32_1;
+  assign total_6_2_sum = ~ { 1'h0, total_6_2_carry_xor };
+  assign total_6_2_carry_wide[31:0] = total_6_2_carry[32:1];
+  assign total_7_0_carry_wide[31:0] = total_7_0_carry[32:1];
+  assign total_8_0_carry_wide[31:0] = total_8_0_carry[32:1];
   assign total_wide[33:1] = { total[32], sum[31:0] };
-  assign distance7_wide[4:0] = distance7;
+  assign below_716_wide[32:0] = { below_716[32], below[31:0] };
+  assign product4_wide[8:1] = product4;
+  assign distance31_wide[4:0] = distance31;
+  assign distance30_wide[4:0] = distance30;
+  assign distance29_wide[4:0] = distance29;
+  assign distance28_wide[4:0] = distance28;
+  assign distance27_wide[4:0] = distance27;
+  assign distance26_wide[4:0] = distance26;
+  assign distance25_wide[4:0] = distance25;
+  assign distance24_wide[4:0] = distance24;
+  assign distance23_wide[4:0] = distance23;
+  assign distance22_wide[4:0] = distance22;
+  assign distance21_wide[4:0] = distance21;
+  assign distance20_wide[4:0] = distance20;
+  assign distance19_wide[4:0] = distance19;
+  assign distance18_wide[4:0] = distance18;
+  assign distance17_wide[4:0] = distance17;
+  assign distance16_wide[4:0] = distance16;
   assign product5_wide[8:1] = product5;
+  assign distance15_wide[4:0] = distance15;
+  assign distance14_wide[4:0] = distance14;
+  assign distance13_wide[4:0] = distance13;
+  assign distance12_wide[4:0] = distance12;
+  assign product3_wide[8:1] = product3;
+  assign distance11_wide[4:0] = distance11;
+  assign distance10_wide[4:0] = distance10;
+  assign distance9_wide[4:0] = distance9;
+  assign distance8_wide[4:0] = distance8;
+  assign distance7_wide[4:0] = distance7;
   assign product6_wide[8:1] = product6;
   assign product7_wide[8:1] = product7;
   assign product0_wide[8:1] = product0;
@@ -2906,6 +3479,7 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_tree, exponent, sum);
   assign distance4_wide[4:0] = distance4;
   assign distance5_wide[4:0] = distance5;
   assign distance6_wide[4:0] = distance6;
+  assign below_716[31:0] = below[31:0];
   assign product0_1_0_carry[0] = 1'h0;
   assign product0_2_0_carry[0] = 1'h0;
   assign product10_1_0_carry[0] = 1'h0;
@@ -2970,10 +3544,43 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_tree, exponent, sum);
   assign product8_2_0_carry[0] = 1'h0;
   assign product9_1_0_carry[0] = 1'h0;
   assign product9_2_0_carry[0] = 1'h0;
+  assign sums_y[0] = 1'h0;
   assign total[31:0] = sum[31:0];
+  assign total_1_0_carry[0] = sign30;
+  assign total_1_10_carry[0] = sign25;
+  assign total_1_12_carry[0] = sign24;
+  assign total_1_14_carry[0] = sign23;
+  assign total_1_16_carry[0] = sign22;
+  assign total_1_18_carry[0] = sign21;
+  assign total_1_20_carry[0] = sign20;
+  assign total_1_2_carry[0] = sign29;
+  assign total_1_4_carry[0] = sign28;
+  assign total_1_6_carry[0] = sign27;
+  assign total_1_8_carry[0] = sign26;
+  assign total_2_0_carry[0] = sign19;
+  assign total_2_10_carry[0] = sign14;
+  assign total_2_12_carry[0] = sign13;
+  assign total_2_2_carry[0] = sign18;
+  assign total_2_4_carry[0] = sign17;
+  assign total_2_6_carry[0] = sign16;
+  assign total_2_8_carry[0] = sign15;
+  assign total_3_0_carry[0] = sign12;
+  assign total_3_2_carry[0] = sign11;
+  assign total_3_4_carry[0] = sign10;
+  assign total_3_6_carry[0] = sign9;
+  assign total_3_8_carry[0] = sign8;
+  assign total_4_0_carry[0] = sign7;
+  assign total_4_2_carry[0] = sign6;
+  assign total_4_4_carry[0] = sign5;
+  assign total_5_0_carry[0] = sign4;
+  assign total_5_2_carry[0] = sign3;
+  assign total_6_0_carry[0] = sign2;
+  assign total_6_2_carry[0] = sign1;
+  assign total_7_0_carry[0] = sign0;
+  assign total_8_0_carry[0] = 1'h0;
 endmodule
 
-module mxfp8_e4m3_small_element(clk, a, b, c, enable_addend, enable_result, enable_terms, enable_tree, entering, taking, result);
+module mxfp8_e4m3_small_element(clk, a, b, c, enable_addend, enable_result, enable_sums, enable_terms, enable_tree, entering, taking, result);
   input [328:0] a;
   wire [328:0] a;
   wire [31:0] accumulate_c;
@@ -2991,18 +3598,22 @@ module mxfp8_e4m3_small_element(clk, a, b, c, enable_addend, enable_result, enab
   wire computed_nan;
   wire [31:0] computed_terms_0_magnitude;
   wire computed_terms_0_sign;
+  wire [32:0] dot0_below;
   wire [4:0] dot0_exponent;
   wire [32:0] dot0_sum;
   input enable_addend;
   wire enable_addend;
   input enable_result;
   wire enable_result;
+  input enable_sums;
+  wire enable_sums;
   input enable_terms;
   wire enable_terms;
   input enable_tree;
   wire enable_tree;
   input entering;
   wire entering;
+  reg [4:0] exponents_products;
   output [31:0] result;
   reg [31:0] result;
   reg takes;
@@ -3015,11 +3626,13 @@ module mxfp8_e4m3_small_element(clk, a, b, c, enable_addend, enable_result, enab
   assign computed_nan = a[328] | b[328];
   assign accumulate_c = takes ? addend : result;
   always @(posedge clk)
-    if (enable_terms) accumulate_terms <= { computed_nan, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign };
-  always @(posedge clk)
     if (enable_result) result <= accumulate_d;
   always @(posedge clk)
     if (enable_addend) addend <= c;
+  always @(posedge clk)
+    if (enable_terms) accumulate_terms <= { computed_nan, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign };
+  always @(posedge clk)
+    if (enable_sums) exponents_products <= dot0_exponent;
   mxfp8_e4m3_small_accumulate accumulate (
     .c(accumulate_c),
     .clk(clk),
@@ -3031,7 +3644,9 @@ module mxfp8_e4m3_small_element(clk, a, b, c, enable_addend, enable_result, enab
   mxfp8_e4m3_small_dot_product dot0 (
     .a(a[319:0]),
     .b(b[319:0]),
+    .below(dot0_below),
     .clk(clk),
+    .enable_sums(enable_sums),
     .enable_tree(enable_tree),
     .exponent(dot0_exponent),
     .sum(dot0_sum)
@@ -3040,9 +3655,10 @@ module mxfp8_e4m3_small_element(clk, a, b, c, enable_addend, enable_result, enab
     .a(a[327:320]),
     .b(b[327:320]),
     .exponent(computed_exponent),
-    .products(dot0_exponent)
+    .products(exponents_products)
   );
   mxfp8_e4m3_small_scale_product scale0 (
+    .below(dot0_below),
     .magnitude(computed_terms_0_magnitude),
     .sign(computed_terms_0_sign),
     .sum(dot0_sum)
@@ -3416,18 +4032,18 @@ module mxfp8_e4m3_small_scale_decoder(code, nan, scale);
   assign scale = code;
 endmodule
 
-module mxfp8_e4m3_small_scale_product(sum, magnitude, sign);
-  wire [31:0] magnitude_xor;
-  wire [32:0] magnitude_wide;
+module mxfp8_e4m3_small_scale_product(below, sum, magnitude, sign);
+  wire [31:0] not_below_31_0;
+  input [32:0] below;
+  wire [32:0] below;
   output [31:0] magnitude;
   wire [31:0] magnitude;
   output sign;
   wire sign;
   input [32:0] sum;
   wire [32:0] sum;
-  assign magnitude_xor = sum[31:0] ^ {32{sum[32]}};
-  assign { magnitude_wide[32], magnitude } = magnitude_xor + sum[32];
-  assign magnitude_wide[31:0] = magnitude;
+  assign not_below_31_0 = ~ below[31:0];
+  assign magnitude = sum[32] ? not_below_31_0 : sum[31:0];
   assign sign = sum[32];
 endmodule
 

@@ -64,6 +64,7 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
   reg decoded_valid;
   wire element0_0_enable_addend;
   wire element0_0_enable_result;
+  wire element0_0_enable_sums;
   wire element0_0_enable_terms;
   wire element0_0_enable_tree;
   wire element0_0_entering;
@@ -100,6 +101,25 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
   wire step__ready;
   input step__valid;
   wire step__valid;
+  reg sums_a0_nan;
+  reg [7:0] sums_a0_scales;
+  reg sums_a1_nan;
+  reg [7:0] sums_a1_scales;
+  reg sums_a2_nan;
+  reg [7:0] sums_a2_scales;
+  reg sums_a3_nan;
+  reg [7:0] sums_a3_scales;
+  reg sums_b0_nan;
+  reg [7:0] sums_b0_scales;
+  reg sums_b1_nan;
+  reg [7:0] sums_b1_scales;
+  reg sums_b2_nan;
+  reg [7:0] sums_b2_scales;
+  reg sums_b3_nan;
+  reg [7:0] sums_b3_scales;
+  reg sums_first;
+  reg sums_last;
+  reg sums_valid;
   reg terms_first;
   reg terms_last;
   reg terms_valid;
@@ -149,18 +169,35 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
   assign not_rst = ~ rst;
   assign element0_0_entering = element0_0_entering_and_2 & not_rst;
   assign addend_coming = addend__ready ? addend__valid : addend_held;
-  assign element0_0_enable_addend = addend__ready & addend__valid;
   assign not_addend_held = ~ addend_held;
   assign advance_and_enter = advance & enter;
   assign addend__ready_and = advance_and_enter & terms_first;
   assign addend__ready = not_addend_held | addend__ready_and;
-  assign element0_0_enable_terms = step__ready & tree_valid;
+  assign element0_0_enable_addend = addend__ready & addend__valid;
+  assign element0_0_enable_terms = step__ready & sums_valid;
   assign element0_0_taking = element0_0_entering & terms_first_next;
   assign aligned_last_next = enter & terms_last;
   assign step__ready_and_step__valid = step__ready & step__valid;
   assign element0_0_enable_tree = step__ready & decoded_valid;
+  assign element0_0_enable_sums = step__ready & tree_valid;
   always @(posedge clk)
     terms_first <= terms_first_next;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b3_nan <= tree_b3_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b3_scales <= tree_b3_scales;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b2_nan <= tree_b2_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b2_scales <= tree_b2_scales;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b1_nan <= tree_b1_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b1_scales <= tree_b1_scales;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b0_nan <= tree_b0_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b0_scales <= tree_b0_scales;
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b3_nan <= decoded_b3[360];
   always @(posedge clk)
@@ -185,6 +222,22 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     if (step__ready_and_step__valid) decoded_b1 <= b1_operand;
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_b0 <= b0_operand;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a3_nan <= tree_a3_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a3_scales <= tree_a3_scales;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a2_nan <= tree_a2_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a2_scales <= tree_a2_scales;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a1_nan <= tree_a1_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a1_scales <= tree_a1_scales;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a0_nan <= tree_a0_nan;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a0_scales <= tree_a0_scales;
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a3_nan <= decoded_a3[360];
   always @(posedge clk)
@@ -231,10 +284,17 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     if (rst) aligned_last <= 1'h0;
     else if (element0_0_enable_result) aligned_last <= aligned_last_next;
   always @(posedge clk)
-    if (step__ready) terms_last <= tree_last;
+    if (step__ready) terms_last <= sums_last;
   always @(posedge clk)
     if (rst) terms_valid <= 1'h0;
     else terms_valid <= terms_valid_next;
+  always @(posedge clk)
+    if (step__ready) sums_first <= tree_first;
+  always @(posedge clk)
+    if (step__ready) sums_last <= tree_last;
+  always @(posedge clk)
+    if (rst) sums_valid <= 1'h0;
+    else if (step__ready) sums_valid <= tree_valid;
   always @(posedge clk)
     if (step__ready) tree_first <= decoded_first;
   always @(posedge clk)
@@ -249,8 +309,8 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
   always @(posedge clk)
     if (rst) decoded_valid <= 1'h0;
     else if (step__ready) decoded_valid <= step__valid;
-  assign terms_first_next = step__ready ? tree_first : terms_first;
-  assign terms_valid_next = step__ready ? tree_valid : terms_valid;
+  assign terms_first_next = step__ready ? sums_first : terms_first;
+  assign terms_valid_next = step__ready ? sums_valid : terms_valid;
   assign bubbles_later_choice = enter ? bubbles : bubbles_later_choice_wide[1:0];
   assign bubbles_later = element0_0_enable_result ? bubbles_later_choice : bubbles;
   mxfp8_e5m2_small_operand_decoder a0 (
@@ -294,12 +354,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .scales(step__payload[2111:2104])
   );
   mxfp8_e5m2_small_element element0_0 (
-    .a({ tree_a0_nan, tree_a0_scales, decoded_a0[351:0] }),
-    .b({ tree_b0_nan, tree_b0_scales, decoded_b0[351:0] }),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[351:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[351:0] }),
     .c(addend__payload[31:0]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -307,12 +368,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element0_1 (
-    .a({ tree_a0_nan, tree_a0_scales, decoded_a0[351:0] }),
-    .b({ tree_b1_nan, tree_b1_scales, decoded_b1[351:0] }),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[351:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[351:0] }),
     .c(addend__payload[63:32]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -320,12 +382,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element0_2 (
-    .a({ tree_a0_nan, tree_a0_scales, decoded_a0[351:0] }),
-    .b({ tree_b2_nan, tree_b2_scales, decoded_b2[351:0] }),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[351:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[351:0] }),
     .c(addend__payload[95:64]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -333,12 +396,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element0_3 (
-    .a({ tree_a0_nan, tree_a0_scales, decoded_a0[351:0] }),
-    .b({ tree_b3_nan, tree_b3_scales, decoded_b3[351:0] }),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[351:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[351:0] }),
     .c(addend__payload[127:96]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -346,12 +410,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element1_0 (
-    .a({ tree_a1_nan, tree_a1_scales, decoded_a1[351:0] }),
-    .b({ tree_b0_nan, tree_b0_scales, decoded_b0[351:0] }),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[351:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[351:0] }),
     .c(addend__payload[159:128]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -359,12 +424,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element1_1 (
-    .a({ tree_a1_nan, tree_a1_scales, decoded_a1[351:0] }),
-    .b({ tree_b1_nan, tree_b1_scales, decoded_b1[351:0] }),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[351:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[351:0] }),
     .c(addend__payload[191:160]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -372,12 +438,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element1_2 (
-    .a({ tree_a1_nan, tree_a1_scales, decoded_a1[351:0] }),
-    .b({ tree_b2_nan, tree_b2_scales, decoded_b2[351:0] }),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[351:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[351:0] }),
     .c(addend__payload[223:192]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -385,12 +452,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element1_3 (
-    .a({ tree_a1_nan, tree_a1_scales, decoded_a1[351:0] }),
-    .b({ tree_b3_nan, tree_b3_scales, decoded_b3[351:0] }),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[351:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[351:0] }),
     .c(addend__payload[255:224]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -398,12 +466,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element2_0 (
-    .a({ tree_a2_nan, tree_a2_scales, decoded_a2[351:0] }),
-    .b({ tree_b0_nan, tree_b0_scales, decoded_b0[351:0] }),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[351:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[351:0] }),
     .c(addend__payload[287:256]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -411,12 +480,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element2_1 (
-    .a({ tree_a2_nan, tree_a2_scales, decoded_a2[351:0] }),
-    .b({ tree_b1_nan, tree_b1_scales, decoded_b1[351:0] }),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[351:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[351:0] }),
     .c(addend__payload[319:288]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -424,12 +494,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element2_2 (
-    .a({ tree_a2_nan, tree_a2_scales, decoded_a2[351:0] }),
-    .b({ tree_b2_nan, tree_b2_scales, decoded_b2[351:0] }),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[351:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[351:0] }),
     .c(addend__payload[351:320]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -437,12 +508,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element2_3 (
-    .a({ tree_a2_nan, tree_a2_scales, decoded_a2[351:0] }),
-    .b({ tree_b3_nan, tree_b3_scales, decoded_b3[351:0] }),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[351:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[351:0] }),
     .c(addend__payload[383:352]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -450,12 +522,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element3_0 (
-    .a({ tree_a3_nan, tree_a3_scales, decoded_a3[351:0] }),
-    .b({ tree_b0_nan, tree_b0_scales, decoded_b0[351:0] }),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[351:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[351:0] }),
     .c(addend__payload[415:384]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -463,12 +536,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element3_1 (
-    .a({ tree_a3_nan, tree_a3_scales, decoded_a3[351:0] }),
-    .b({ tree_b1_nan, tree_b1_scales, decoded_b1[351:0] }),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[351:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[351:0] }),
     .c(addend__payload[447:416]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -476,12 +550,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element3_2 (
-    .a({ tree_a3_nan, tree_a3_scales, decoded_a3[351:0] }),
-    .b({ tree_b2_nan, tree_b2_scales, decoded_b2[351:0] }),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[351:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[351:0] }),
     .c(addend__payload[479:448]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -489,12 +564,13 @@ module mxfp8_e5m2_small(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mxfp8_e5m2_small_element element3_3 (
-    .a({ tree_a3_nan, tree_a3_scales, decoded_a3[351:0] }),
-    .b({ tree_b3_nan, tree_b3_scales, decoded_b3[351:0] }),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[351:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[351:0] }),
     .c(addend__payload[511:480]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
@@ -832,340 +908,282 @@ module mxfp8_e5m2_small_aligned_pair(c, subtract, terms, sum);
   assign sum_wide[43:1] = sum;
 endmodule
 
-module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, positive, sum);
+module mxfp8_e5m2_small_dot_product(clk, a, b, enable_sums, enable_tree, below, exponent, negative, positive, sum);
   wire [2:0] product0_1_0_carry_and;
   wire [2:0] product0_1_0_carry_and_2;
   wire a_52_and_b_52;
+  wire negatives_and;
+  wire negatives_not;
+  wire positives_or;
+  wire sign23_next;
+  wire a_261_and_b_261;
+  wire positives_and;
+  wire positives_not;
+  wire negatives_not_2;
+  wire negatives_and_2;
+  wire negatives_not_3;
+  wire positives_or_2;
+  wire sign24_next;
+  wire a_272_and_b_272;
+  wire positives_and_2;
+  wire positives_not_2;
+  wire negatives_not_4;
+  wire negatives_and_3;
+  wire negatives_not_5;
+  wire positives_or_3;
+  wire sign25_next;
+  wire a_283_and_b_283;
+  wire positives_and_3;
+  wire positives_not_3;
+  wire negatives_not_6;
+  wire negatives_and_4;
+  wire negatives_not_7;
+  wire positives_or_4;
+  wire sign26_next;
+  wire a_294_and_b_294;
+  wire positives_and_4;
+  wire positives_not_4;
+  wire negatives_not_8;
+  wire negatives_and_5;
+  wire negatives_not_9;
+  wire positives_or_5;
+  wire sign27_next;
+  wire a_305_and_b_305;
+  wire positives_and_5;
+  wire positives_not_5;
+  wire [2:0] product5_1_0_carry_and;
+  wire negatives_not_10;
+  wire negatives_and_6;
+  wire negatives_not_11;
+  wire positives_or_6;
+  wire sign28_next;
+  wire [2:0] product5_1_0_carry_and_2;
+  wire a_316_and_b_316;
+  wire positives_and_6;
+  wire positives_not_6;
+  wire negatives_not_12;
+  wire negatives_and_7;
+  wire negatives_not_13;
+  wire [3:0] product5_1_0_sum_xor;
+  wire positives_or_7;
+  wire sign29_next;
+  wire a_327_and_b_327;
+  wire positives_and_7;
+  wire positives_not_7;
+  wire negatives_not_14;
+  wire [2:0] product5_1_0_sum_and;
+  wire negatives_and_8;
+  wire negatives_not_15;
+  wire positives_or_8;
+  wire sign30_next;
+  wire a_338_and_b_338;
+  wire positives_and_8;
+  wire positives_not_8;
+  wire [3:0] product0_1_0_sum_xor;
+  wire negatives_not_16;
+  wire negatives_and_9;
+  wire negatives_not_17;
+  wire positives_or_9;
+  wire sign31_next;
+  wire a_349_and_b_349;
+  wire positives_and_9;
+  wire positives_not_9;
+  wire negatives_not_18;
+  wire negatives_and_10;
+  wire negatives_not_19;
+  wire [3:0] product5_1_0_carry_and_3;
+  wire [6:0] distance0_wide;
+  wire [6:0] distance1_wide;
+  wire [6:0] distance2_wide;
+  wire [6:0] distance3_wide;
+  wire [6:0] distance4_wide;
+  wire [4:0] product5_1_0_carry_and_4;
+  wire [6:0] distance5_wide;
+  wire [6:0] distance6_wide;
+  wire [7:0] product5_wide;
+  wire [6:0] distance7_wide;
+  wire [4:0] product0_1_0_carry_and_3;
+  wire [5:0] a_62_58_plus_b_62_58;
+  wire [6:0] distance8_wide;
+  wire a_63_and_b_63;
+  wire [6:0] distance9_wide;
+  wire [6:0] distance10_wide;
+  wire [6:0] distance11_wide;
+  wire [6:0] distance12_wide;
+  wire [6:0] distance13_wide;
+  wire [2:0] product6_1_0_carry_and;
+  wire [6:0] distance14_wide;
+  wire [2:0] product6_1_0_carry_and_2;
+  wire [6:0] distance15_wide;
+  wire [3:0] product6_1_0_sum_xor;
+  wire [6:0] distance16_wide;
+  wire [2:0] product6_1_0_sum_and;
+  wire [6:0] distance17_wide;
+  wire [6:0] distance18_wide;
+  wire [6:0] distance19_wide;
+  wire [3:0] product6_1_0_carry_and_3;
+  wire [6:0] distance20_wide;
+  wire [6:0] distance21_wide;
+  wire [6:0] distance22_wide;
+  wire [6:0] distance23_wide;
+  wire [4:0] product6_1_0_carry_and_4;
+  wire [6:0] distance24_wide;
+  wire [6:0] distance25_wide;
+  wire [7:0] product0_wide;
+  wire [7:0] product6_wide;
+  wire [6:0] distance26_wide;
+  wire [5:0] a_73_69_plus_b_73_69;
   wire [6:0] distance27_wide;
+  wire a_74_and_b_74;
   wire [6:0] distance28_wide;
   wire [6:0] distance29_wide;
   wire [6:0] distance30_wide;
   wire [6:0] distance31_wide;
-  wire [2:0] product5_1_0_carry_and;
-  wire [2:0] product5_1_0_carry_and_2;
-  wire [3:0] product5_1_0_sum_xor;
-  wire [27:0] last_difference;
-  wire [26:0] total_1_0_xor;
-  wire [2:0] product5_1_0_sum_and;
-  wire not_negative_424_0;
-  wire [26:0] total_1_0_xor_2;
-  wire not_negative_424_1;
-  wire [29:0] total_1_0_wide;
-  wire [26:0] total_1_1_xor;
-  wire not_negative_424_2;
-  wire [26:0] total_1_1_xor_2;
-  wire not_negative_424_3;
-  wire [29:0] total_1_1_wide;
-  wire [26:0] total_1_2_xor;
-  wire [3:0] product0_1_0_sum_xor;
-  wire not_negative_424_4;
-  wire [26:0] total_1_2_xor_2;
-  wire not_negative_424_5;
-  wire [29:0] total_1_2_wide;
-  wire [26:0] total_1_3_xor;
-  wire not_negative_424_6;
-  wire [26:0] total_1_3_xor_2;
-  wire not_negative_424_7;
-  wire [29:0] total_1_3_wide;
-  wire [26:0] total_1_4_xor;
-  wire not_negative_424_8;
-  wire [26:0] total_1_4_xor_2;
-  wire not_negative_424_9;
-  wire [29:0] total_1_4_wide;
-  wire [26:0] total_1_5_xor;
-  wire not_negative_424_10;
-  wire [26:0] total_1_5_xor_2;
-  wire not_negative_424_11;
-  wire [29:0] total_1_5_wide;
-  wire [26:0] total_1_6_xor;
-  wire [3:0] product5_1_0_carry_and_3;
-  wire not_negative_424_12;
-  wire [26:0] total_1_6_xor_2;
-  wire not_negative_424_13;
-  wire [29:0] total_1_6_wide;
-  wire [26:0] total_1_7_xor;
-  wire not_negative_424_14;
-  wire [26:0] total_1_7_xor_2;
-  wire not_negative_424_15;
-  wire [29:0] total_1_7_wide;
-  wire [26:0] total_1_8_xor;
-  wire not_negative_424_16;
-  wire [26:0] total_1_8_xor_2;
-  wire not_negative_424_17;
-  wire [29:0] total_1_8_wide;
-  wire [26:0] total_1_9_xor;
-  wire not_negative_424_18;
-  wire [26:0] total_1_9_xor_2;
-  wire not_negative_424_19;
-  wire [29:0] total_1_9_wide;
-  wire [26:0] total_1_10_xor;
-  wire not_negative_424_20;
-  wire [26:0] total_1_10_xor_2;
-  wire not_negative_424_21;
-  wire [29:0] total_1_10_wide;
-  wire [26:0] total_1_11_xor;
-  wire not_negative_424_22;
-  wire [26:0] total_1_11_xor_2;
-  wire not_negative_424_23;
-  wire [29:0] total_1_11_wide;
-  wire [26:0] total_1_12_xor;
-  wire not_negative_424_24;
-  wire [26:0] total_1_12_xor_2;
-  wire not_negative_424_25;
-  wire [29:0] total_1_12_wide;
-  wire [26:0] total_1_13_xor;
-  wire not_negative_424_26;
-  wire [26:0] total_1_13_xor_2;
-  wire not_negative_424_27;
-  wire [29:0] total_1_13_wide;
-  wire [26:0] total_1_14_xor;
-  wire not_negative_424_28;
-  wire [26:0] total_1_14_xor_2;
-  wire not_negative_424_29;
-  wire [29:0] total_1_14_wide;
-  wire [26:0] total_1_15_xor;
-  wire not_negative_424_30;
-  wire not_last_27;
-  wire [29:0] total_1_15_wide;
-  wire [30:0] total_2_0_wide;
-  wire [30:0] total_2_1_wide;
-  wire [4:0] product5_1_0_carry_and_4;
-  wire [30:0] total_2_2_wide;
-  wire [30:0] total_2_3_wide;
-  wire [30:0] total_2_4_wide;
-  wire [30:0] total_2_5_wide;
-  wire [30:0] total_2_6_wide;
-  wire [30:0] total_2_7_wide;
-  wire [31:0] total_3_0_wide;
-  wire [31:0] total_3_1_wide;
-  wire [31:0] total_3_2_wide;
-  wire [31:0] total_3_3_wide;
-  wire [32:0] total_4_0_wide;
-  wire [32:0] total_4_1_wide;
-  wire [33:0] total_wide;
-  wire positives_or;
-  wire a_8_and_b_8;
-  wire positives_and;
-  wire positives_not;
-  wire [7:0] product5_wide;
-  wire negatives_and;
-  wire negatives_not;
-  wire positives_or_2;
-  wire a_19_and_b_19;
-  wire positives_and_2;
-  wire [4:0] product0_1_0_carry_and_3;
-  wire [5:0] a_62_58_plus_b_62_58;
-  wire positives_not_2;
-  wire negatives_and_2;
-  wire negatives_not_2;
-  wire positives_or_3;
-  wire a_63_and_b_63;
-  wire a_30_and_b_30;
-  wire positives_and_3;
-  wire positives_not_3;
-  wire negatives_and_3;
-  wire negatives_not_3;
-  wire positives_or_4;
-  wire a_41_and_b_41;
-  wire positives_and_4;
-  wire positives_not_4;
-  wire negatives_and_4;
-  wire negatives_not_4;
-  wire positives_or_5;
-  wire positives_and_5;
-  wire positives_not_5;
-  wire negatives_and_5;
-  wire negatives_not_5;
-  wire positives_or_6;
-  wire positives_and_6;
-  wire positives_not_6;
-  wire negatives_and_6;
-  wire negatives_not_6;
-  wire positives_or_7;
-  wire a_74_and_b_74;
-  wire positives_and_7;
-  wire positives_not_7;
-  wire [2:0] product6_1_0_carry_and;
-  wire negatives_and_7;
-  wire negatives_not_7;
-  wire positives_or_8;
-  wire a_85_and_b_85;
-  wire positives_and_8;
-  wire positives_not_8;
-  wire [2:0] product6_1_0_carry_and_2;
-  wire negatives_and_8;
-  wire negatives_not_8;
-  wire positives_or_9;
-  wire a_96_and_b_96;
-  wire [3:0] product6_1_0_sum_xor;
-  wire positives_and_9;
-  wire positives_not_9;
-  wire negatives_and_9;
-  wire negatives_not_9;
-  wire [2:0] product6_1_0_sum_and;
-  wire positives_or_10;
-  wire a_107_and_b_107;
-  wire positives_and_10;
-  wire positives_not_10;
-  wire negatives_and_10;
-  wire negatives_not_10;
-  wire positives_or_11;
-  wire a_118_and_b_118;
-  wire positives_and_11;
-  wire positives_not_11;
-  wire negatives_and_11;
-  wire negatives_not_11;
-  wire positives_or_12;
-  wire a_129_and_b_129;
-  wire positives_and_12;
-  wire [3:0] product6_1_0_carry_and_3;
-  wire positives_not_12;
-  wire negatives_and_12;
-  wire negatives_not_12;
-  wire positives_or_13;
-  wire a_140_and_b_140;
-  wire positives_and_13;
-  wire positives_not_13;
-  wire negatives_and_13;
-  wire negatives_not_13;
-  wire positives_or_14;
-  wire a_151_and_b_151;
-  wire positives_and_14;
-  wire positives_not_14;
-  wire negatives_and_14;
-  wire negatives_not_14;
-  wire positives_or_15;
-  wire a_162_and_b_162;
-  wire positives_and_15;
-  wire positives_not_15;
-  wire negatives_and_15;
-  wire negatives_not_15;
-  wire positives_or_16;
-  wire [4:0] product6_1_0_carry_and_4;
-  wire a_173_and_b_173;
-  wire positives_and_16;
-  wire positives_not_16;
-  wire negatives_and_16;
-  wire negatives_not_16;
-  wire positives_or_17;
-  wire a_184_and_b_184;
-  wire positives_and_17;
-  wire positives_not_17;
-  wire [7:0] product0_wide;
-  wire [7:0] product6_wide;
-  wire negatives_and_17;
-  wire negatives_not_17;
-  wire positives_or_18;
-  wire a_195_and_b_195;
-  wire positives_and_18;
-  wire positives_not_18;
-  wire [5:0] a_73_69_plus_b_73_69;
-  wire negatives_and_18;
-  wire negatives_not_18;
-  wire positives_or_19;
-  wire a_206_and_b_206;
-  wire positives_and_19;
-  wire positives_not_19;
-  wire negatives_and_19;
-  wire negatives_not_19;
-  wire positives_or_20;
-  wire a_217_and_b_217;
-  wire positives_and_20;
-  wire positives_not_20;
-  wire negatives_and_20;
-  wire negatives_not_20;
-  wire positives_or_21;
-  wire a_228_and_b_228;
-  wire positives_and_21;
-  wire positives_not_21;
-  wire negatives_and_21;
-  wire negatives_not_21;
-  wire positives_or_22;
-  wire a_239_and_b_239;
-  wire positives_and_22;
-  wire positives_not_22;
-  wire negatives_and_22;
-  wire negatives_not_22;
-  wire positives_or_23;
-  wire a_250_and_b_250;
-  wire positives_and_23;
-  wire positives_not_23;
-  wire negatives_and_23;
   wire [2:0] product7_1_0_carry_and;
-  wire negatives_not_23;
-  wire positives_or_24;
-  wire a_261_and_b_261;
-  wire positives_and_24;
-  wire positives_not_24;
   wire [2:0] product7_1_0_carry_and_2;
-  wire negatives_and_24;
-  wire negatives_not_24;
-  wire positives_or_25;
-  wire a_272_and_b_272;
-  wire positives_and_25;
-  wire positives_not_25;
   wire [5:0] a_7_3_plus_b_7_3;
   wire [3:0] product7_1_0_sum_xor;
-  wire negatives_and_25;
-  wire negatives_not_25;
-  wire positives_or_26;
   wire [2:0] product7_1_0_sum_and;
-  wire a_283_and_b_283;
-  wire positives_and_26;
-  wire positives_not_26;
-  wire negatives_and_26;
-  wire negatives_not_26;
-  wire positives_or_27;
-  wire a_294_and_b_294;
-  wire positives_and_27;
-  wire positives_not_27;
-  wire negatives_and_27;
-  wire negatives_not_27;
-  wire positives_or_28;
-  wire a_305_and_b_305;
-  wire positives_and_28;
-  wire positives_not_28;
+  wire [27:0] total_1_0_sum_xor;
+  wire [27:0] total_1_0_carry_and;
+  wire [27:0] total_1_0_carry_and_2;
   wire [3:0] product7_1_0_carry_and_3;
-  wire negatives_and_28;
-  wire negatives_not_28;
-  wire positives_or_29;
-  wire a_316_and_b_316;
-  wire positives_and_29;
-  wire positives_not_29;
-  wire negatives_and_29;
-  wire negatives_not_29;
-  wire positives_or_30;
-  wire a_327_and_b_327;
-  wire positives_and_30;
-  wire positives_not_30;
-  wire negatives_and_30;
-  wire negatives_not_30;
-  wire positives_or_31;
-  wire a_338_and_b_338;
-  wire positives_and_31;
-  wire positives_not_31;
-  wire negatives_and_31;
-  wire negatives_not_31;
-  wire positives_or_32;
-  wire a_349_and_b_349;
-  wire positives_and_32;
+  wire [27:0] word2_xor_word3;
+  wire [27:0] word2_and_word3;
+  wire [27:0] total_1_2_carry_and;
+  wire [27:0] word5_xor_word6;
+  wire [27:0] word5_and_word6;
+  wire [27:0] total_1_4_carry_and;
+  wire [27:0] word8_xor_word9;
+  wire [27:0] word8_and_word9;
+  wire [27:0] total_1_6_carry_and;
+  wire [27:0] word11_xor_word12;
+  wire [27:0] word11_and_word12;
+  wire [27:0] total_1_8_carry_and;
+  wire [27:0] word14_xor_word15;
+  wire [27:0] word14_and_word15;
+  wire [27:0] total_1_10_carry_and;
+  wire [27:0] word17_xor_word18;
+  wire [27:0] word17_and_word18;
+  wire [27:0] total_1_12_carry_and;
+  wire [27:0] word20_xor_word21;
+  wire [27:0] word20_and_word21;
+  wire [27:0] total_1_14_carry_and;
+  wire [27:0] word23_xor_word24;
+  wire [27:0] word23_and_word24;
+  wire [27:0] total_1_16_carry_and;
+  wire [27:0] word26_xor_word27;
+  wire [27:0] word26_and_word27;
+  wire [27:0] total_1_18_carry_and;
+  wire [27:0] word29_xor_word30;
+  wire [27:0] word29_and_word30;
+  wire [27:0] total_1_20_carry_and;
   wire [4:0] product7_1_0_carry_and_4;
-  wire positives_not_32;
-  wire not_negative_424_31;
-  wire negatives_and_32;
-  wire negatives_not_32;
+  wire [27:0] total_1_0_sum_xor_total_1_2_sum;
+  wire [27:0] total_1_0_sum_and_total_1_2_sum;
+  wire [27:0] total_2_0_carry_and;
+  wire [27:0] total_1_6_sum_xor_total_1_8_sum;
+  wire [27:0] total_1_6_sum_and_total_1_8_sum;
+  wire [27:0] total_2_2_carry_and;
+  wire a_8_and_b_8;
+  wire [27:0] total_1_12_sum_xor_total_1_14_sum;
+  wire [27:0] total_1_12_sum_and_total_1_14_sum;
+  wire [27:0] total_2_4_carry_and;
+  wire [27:0] total_1_18_sum_xor_total_1_20_sum;
+  wire [27:0] total_1_18_sum_and_total_1_20_sum;
+  wire [28:0] total_2_6_carry_and;
+  wire [7:0] product7_wide;
+  wire [28:0] total_2_8_sum_xor;
+  wire [28:0] total_2_8_carry_and;
+  wire [28:0] total_2_8_carry_and_2;
+  wire [28:0] total_2_10_sum_xor;
+  wire [28:0] total_2_10_carry_and;
+  wire [28:0] total_2_10_carry_and_2;
+  wire [5:0] a_84_80_plus_b_84_80;
+  wire [28:0] total_2_12_sum_xor;
+  wire [28:0] total_2_12_carry_and;
+  wire [28:0] total_2_12_carry_and_2;
+  wire [27:0] total_2_0_sum_xor_total_2_2_sum;
+  wire [27:0] total_2_0_sum_and_total_2_2_sum;
+  wire [27:0] total_3_0_carry_and;
+  wire a_85_and_b_85;
+  wire [28:0] total_3_2_sum_xor;
+  wire [28:0] total_3_2_carry_and;
+  wire [28:0] total_3_2_carry_and_2;
+  wire [28:0] total_3_4_sum_xor;
+  wire [28:0] total_3_4_carry_and;
+  wire [28:0] total_3_4_carry_and_2;
+  wire [28:0] total_2_10_sum_xor_total_2_12_sum;
+  wire [28:0] total_2_10_sum_and_total_2_12_sum;
+  wire [29:0] total_3_6_carry_and;
+  wire [29:0] total_3_8_sum_xor;
+  wire [29:0] total_3_8_carry_and;
+  wire [29:0] total_3_8_carry_and_2;
+  wire [28:0] total_4_0_sum_xor;
+  wire [28:0] total_4_0_carry_and;
+  wire [28:0] total_4_0_carry_and_2;
+  wire [29:0] total_4_2_sum_xor;
+  wire [29:0] total_4_2_carry_and;
+  wire [29:0] total_4_2_carry_and_2;
+  wire [29:0] total_3_6_sum_xor_total_3_8_sum;
+  wire [29:0] total_3_6_sum_and_total_3_8_sum;
+  wire [30:0] total_4_4_carry_and;
+  wire [29:0] total_5_0_sum_xor;
+  wire [29:0] total_5_0_carry_and;
+  wire [29:0] total_5_0_carry_and_2;
+  wire [30:0] total_5_2_sum_xor;
+  wire [30:0] total_5_2_carry_and;
+  wire [30:0] total_5_2_carry_and_2;
+  wire [30:0] total_6_0_sum_xor;
+  wire [30:0] total_6_0_carry_and;
+  wire [30:0] total_6_0_carry_and_2;
+  wire [31:0] total_6_2_carry_xor;
+  wire [31:0] total_6_2_carry_and;
+  wire [32:0] total_6_2_carry_wide;
+  wire [31:0] total_7_0_sum_xor;
+  wire [31:0] total_7_0_carry_and;
+  wire [32:0] total_7_0_carry_and_2;
+  wire [2:0] product8_1_0_carry_and;
+  wire [32:0] total_7_0_carry_wide;
+  wire [32:0] total_8_0_sum_xor;
+  wire [32:0] total_8_0_carry_and;
+  wire [32:0] total_8_0_carry_and_2;
+  wire [32:0] total_8_0_carry_wide;
+  wire [34:0] total_wide;
+  wire [33:0] below_656_wide;
+  wire [2:0] product8_1_0_carry_and_2;
+  wire sign0_next;
+  wire sign1_next;
+  wire sign2_next;
+  wire sign3_next;
+  wire sign4_next;
+  wire sign5_next;
+  wire sign6_next;
+  wire sign7_next;
+  wire sign8_next;
+  wire sign9_next;
+  wire [3:0] product8_1_0_sum_xor;
+  wire sign10_next;
+  wire sign11_next;
+  wire sign12_next;
+  wire sign13_next;
+  wire sign14_next;
+  wire sign15_next;
+  wire sign16_next;
+  wire sign17_next;
+  wire sign18_next;
+  wire sign19_next;
+  wire [2:0] product8_1_0_sum_and;
+  wire sign20_next;
+  wire sign21_next;
+  wire sign22_next;
   wire positive_next;
   wire negative_next;
-  wire [7:0] product7_wide;
-  wire [5:0] a_84_80_plus_b_84_80;
-  wire [2:0] product8_1_0_carry_and;
-  wire [2:0] product8_1_0_carry_and_2;
-  wire [3:0] product8_1_0_sum_xor;
-  wire [2:0] product8_1_0_sum_and;
   wire [3:0] product8_1_0_carry_and_3;
   wire [4:0] product8_1_0_carry_and_4;
   wire [7:0] product8_wide;
   wire [5:0] a_95_91_plus_b_95_91;
+  wire a_96_and_b_96;
   wire [2:0] product9_1_0_carry_and;
   wire [2:0] product9_1_0_carry_and_2;
   wire [3:0] product9_1_0_sum_xor;
@@ -1174,6 +1192,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [4:0] product9_1_0_carry_and_4;
   wire [7:0] product9_wide;
   wire [5:0] a_106_102_plus_b_106_102;
+  wire a_107_and_b_107;
   wire [2:0] product10_1_0_carry_and;
   wire [2:0] product10_1_0_carry_and_2;
   wire [3:0] product10_1_0_sum_xor;
@@ -1183,6 +1202,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [4:0] product10_1_0_carry_and_4;
   wire [7:0] product10_wide;
   wire [5:0] a_117_113_plus_b_117_113;
+  wire a_118_and_b_118;
   wire [2:0] product1_1_0_carry_and_2;
   wire [2:0] product11_1_0_carry_and;
   wire [2:0] product11_1_0_carry_and_2;
@@ -1193,6 +1213,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [4:0] product11_1_0_carry_and_4;
   wire [7:0] product11_wide;
   wire [5:0] a_128_124_plus_b_128_124;
+  wire a_129_and_b_129;
   wire [2:0] product1_1_0_sum_and;
   wire [2:0] product12_1_0_carry_and;
   wire [2:0] product12_1_0_carry_and_2;
@@ -1202,6 +1223,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [4:0] product12_1_0_carry_and_4;
   wire [7:0] product12_wide;
   wire [5:0] a_139_135_plus_b_139_135;
+  wire a_140_and_b_140;
   wire [2:0] product13_1_0_carry_and;
   wire [2:0] product13_1_0_carry_and_2;
   wire [3:0] product13_1_0_sum_xor;
@@ -1211,6 +1233,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [4:0] product13_1_0_carry_and_4;
   wire [7:0] product13_wide;
   wire [5:0] a_150_146_plus_b_150_146;
+  wire a_151_and_b_151;
   wire [2:0] product14_1_0_carry_and;
   wire [2:0] product14_1_0_carry_and_2;
   wire [3:0] product14_1_0_sum_xor;
@@ -1219,6 +1242,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [4:0] product14_1_0_carry_and_4;
   wire [7:0] product14_wide;
   wire [5:0] a_161_157_plus_b_161_157;
+  wire a_162_and_b_162;
   wire [2:0] product15_1_0_carry_and;
   wire [2:0] product15_1_0_carry_and_2;
   wire [3:0] product15_1_0_sum_xor;
@@ -1228,6 +1252,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [7:0] product15_wide;
   wire [4:0] product1_1_0_carry_and_4;
   wire [5:0] a_172_168_plus_b_172_168;
+  wire a_173_and_b_173;
   wire [2:0] product16_1_0_carry_and;
   wire [2:0] product16_1_0_carry_and_2;
   wire [3:0] product16_1_0_sum_xor;
@@ -1237,6 +1262,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [7:0] product1_wide;
   wire [7:0] product16_wide;
   wire [5:0] a_183_179_plus_b_183_179;
+  wire a_184_and_b_184;
   wire [2:0] product17_1_0_carry_and;
   wire [2:0] product17_1_0_carry_and_2;
   wire [5:0] a_18_14_plus_b_18_14;
@@ -1244,8 +1270,10 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [2:0] product17_1_0_sum_and;
   wire [3:0] product17_1_0_carry_and_3;
   wire [4:0] product17_1_0_carry_and_4;
+  wire a_19_and_b_19;
   wire [7:0] product17_wide;
   wire [5:0] a_194_190_plus_b_194_190;
+  wire a_195_and_b_195;
   wire [2:0] product18_1_0_carry_and;
   wire [2:0] product18_1_0_carry_and_2;
   wire [3:0] product18_1_0_sum_xor;
@@ -1254,6 +1282,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [4:0] product18_1_0_carry_and_4;
   wire [7:0] product18_wide;
   wire [5:0] a_205_201_plus_b_205_201;
+  wire a_206_and_b_206;
   wire [2:0] product0_1_0_sum_and;
   wire [2:0] product19_1_0_carry_and;
   wire [2:0] product19_1_0_carry_and_2;
@@ -1263,6 +1292,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [4:0] product19_1_0_carry_and_4;
   wire [7:0] product19_wide;
   wire [5:0] a_216_212_plus_b_216_212;
+  wire a_217_and_b_217;
   wire [2:0] product20_1_0_carry_and;
   wire [2:0] product20_1_0_carry_and_2;
   wire [3:0] product20_1_0_sum_xor;
@@ -1272,6 +1302,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [4:0] product20_1_0_carry_and_4;
   wire [7:0] product20_wide;
   wire [5:0] a_227_223_plus_b_227_223;
+  wire a_228_and_b_228;
   wire [2:0] product2_1_0_carry_and_2;
   wire [2:0] product21_1_0_carry_and;
   wire [2:0] product21_1_0_carry_and_2;
@@ -1282,6 +1313,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [4:0] product21_1_0_carry_and_4;
   wire [7:0] product21_wide;
   wire [5:0] a_238_234_plus_b_238_234;
+  wire a_239_and_b_239;
   wire [2:0] product2_1_0_sum_and;
   wire [2:0] product22_1_0_carry_and;
   wire [2:0] product22_1_0_carry_and_2;
@@ -1291,6 +1323,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [4:0] product22_1_0_carry_and_4;
   wire [7:0] product22_wide;
   wire [5:0] a_249_245_plus_b_249_245;
+  wire a_250_and_b_250;
   wire [2:0] product23_1_0_carry_and;
   wire [2:0] product23_1_0_carry_and_2;
   wire [3:0] product23_1_0_sum_xor;
@@ -1333,6 +1366,7 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [2:0] product27_1_0_sum_and;
   wire [3:0] product27_1_0_carry_and_3;
   wire [4:0] product27_1_0_carry_and_4;
+  wire a_30_and_b_30;
   wire [7:0] product27_wide;
   wire [5:0] a_304_300_plus_b_304_300;
   wire [2:0] product28_1_0_carry_and;
@@ -1404,44 +1438,154 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire larger3_0_above_larger3_1;
   wire larger3_2_above_larger3_3;
   wire larger4_0_above_larger4_1;
-  wire [6:0] distance0_wide;
-  wire [6:0] distance1_wide;
-  wire [6:0] distance2_wide;
-  wire [6:0] distance3_wide;
-  wire [6:0] distance4_wide;
+  wire positives_or_10;
+  wire positives_and_10;
+  wire positives_not_10;
+  wire negatives_not_20;
+  wire negatives_and_11;
+  wire negatives_not_21;
+  wire positives_or_11;
+  wire positives_and_11;
+  wire positives_not_11;
+  wire negatives_not_22;
+  wire negatives_and_12;
+  wire negatives_not_23;
+  wire positives_or_12;
+  wire positives_and_12;
+  wire positives_not_12;
+  wire negatives_not_24;
+  wire negatives_and_13;
+  wire negatives_not_25;
+  wire positives_or_13;
+  wire a_41_and_b_41;
+  wire positives_and_13;
+  wire positives_not_13;
   wire [4:0] product3_1_0_carry_and_4;
-  wire [6:0] distance5_wide;
+  wire negatives_not_26;
+  wire negatives_and_14;
+  wire negatives_not_27;
+  wire positives_or_14;
+  wire positives_and_14;
+  wire positives_not_14;
+  wire negatives_not_28;
+  wire negatives_and_15;
+  wire negatives_not_29;
+  wire positives_or_15;
   wire [7:0] product3_wide;
-  wire [6:0] distance6_wide;
+  wire positives_and_15;
+  wire positives_not_15;
+  wire negatives_not_30;
+  wire negatives_and_16;
   wire [5:0] a_40_36_plus_b_40_36;
-  wire [6:0] distance7_wide;
-  wire [6:0] distance8_wide;
-  wire [6:0] distance9_wide;
-  wire [6:0] distance10_wide;
-  wire [6:0] distance11_wide;
-  wire [6:0] distance12_wide;
-  wire [6:0] distance13_wide;
+  wire negatives_not_31;
+  wire positives_or_16;
+  wire positives_and_16;
+  wire positives_not_16;
+  wire negatives_not_32;
+  wire negatives_and_17;
+  wire negatives_not_33;
+  wire positives_or_17;
+  wire positives_and_17;
+  wire positives_not_17;
+  wire negatives_not_34;
+  wire negatives_and_18;
+  wire negatives_not_35;
+  wire positives_or_18;
+  wire positives_and_18;
+  wire positives_not_18;
+  wire negatives_not_36;
+  wire negatives_and_19;
+  wire negatives_not_37;
+  wire positives_or_19;
+  wire positives_and_19;
+  wire positives_not_19;
+  wire negatives_not_38;
+  wire negatives_and_20;
+  wire negatives_not_39;
+  wire positives_or_20;
+  wire positives_and_20;
+  wire positives_not_20;
+  wire negatives_not_40;
+  wire negatives_and_21;
+  wire negatives_not_41;
+  wire positives_or_21;
   wire [2:0] product4_1_0_carry_and;
-  wire [6:0] distance14_wide;
+  wire positives_and_21;
+  wire positives_not_21;
+  wire negatives_not_42;
+  wire negatives_and_22;
+  wire negatives_not_43;
   wire [2:0] product4_1_0_carry_and_2;
-  wire [6:0] distance15_wide;
+  wire positives_or_22;
+  wire positives_and_22;
+  wire positives_not_22;
+  wire negatives_not_44;
   wire [3:0] product4_1_0_sum_xor;
+  wire negatives_and_23;
+  wire negatives_not_45;
+  wire positives_or_23;
+  wire positives_and_23;
+  wire positives_not_23;
   wire [2:0] product4_1_0_sum_and;
-  wire [6:0] distance16_wide;
-  wire [6:0] distance17_wide;
-  wire [6:0] distance18_wide;
+  wire negatives_not_46;
+  wire negatives_and_24;
+  wire negatives_not_47;
+  wire positives_or_24;
+  wire positives_and_24;
+  wire positives_not_24;
+  wire negatives_not_48;
+  wire negatives_and_25;
+  wire negatives_not_49;
+  wire positives_or_25;
+  wire positives_and_25;
+  wire positives_not_25;
+  wire negatives_not_50;
+  wire negatives_and_26;
   wire [3:0] product4_1_0_carry_and_3;
-  wire [6:0] distance19_wide;
-  wire [6:0] distance20_wide;
-  wire [6:0] distance21_wide;
-  wire [6:0] distance22_wide;
-  wire [6:0] distance23_wide;
+  wire negatives_not_51;
+  wire positives_or_26;
+  wire positives_and_26;
+  wire positives_not_26;
+  wire negatives_not_52;
+  wire negatives_and_27;
+  wire negatives_not_53;
+  wire positives_or_27;
+  wire positives_and_27;
+  wire positives_not_27;
+  wire negatives_not_54;
+  wire negatives_and_28;
+  wire negatives_not_55;
+  wire positives_or_28;
+  wire positives_and_28;
+  wire positives_not_28;
+  wire negatives_not_56;
+  wire negatives_and_29;
+  wire negatives_not_57;
+  wire positives_or_29;
+  wire positives_and_29;
+  wire positives_not_29;
+  wire negatives_not_58;
   wire [4:0] product4_1_0_carry_and_4;
-  wire [6:0] distance24_wide;
-  wire [6:0] distance25_wide;
+  wire negatives_and_30;
+  wire negatives_not_59;
+  wire positives_or_30;
+  wire positives_and_30;
+  wire positives_not_30;
+  wire negatives_not_60;
+  wire negatives_and_31;
+  wire negatives_not_61;
+  wire positives_or_31;
   wire [7:0] product4_wide;
+  wire positives_and_31;
+  wire positives_not_31;
+  wire negatives_not_62;
+  wire negatives_and_32;
+  wire negatives_not_63;
   wire [5:0] a_51_47_plus_b_51_47;
-  wire [6:0] distance26_wide;
+  wire positives_or_32;
+  wire positives_and_32;
+  wire positives_not_32;
+  wire negatives_not_64;
   input [351:0] a;
   wire [351:0] a;
   wire [26:0] aligned0;
@@ -1606,6 +1750,9 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [20:0] aligned9_by8;
   input [351:0] b;
   wire [351:0] b;
+  output [32:0] below;
+  wire [32:0] below;
+  wire [32:0] below_656;
   input clk;
   wire clk;
   wire [5:0] distance0;
@@ -1640,6 +1787,8 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [5:0] distance7;
   wire [5:0] distance8;
   wire [5:0] distance9;
+  input enable_sums;
+  wire enable_sums;
   input enable_tree;
   wire enable_tree;
   output [5:0] exponent;
@@ -1707,10 +1856,8 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [5:0] larger4_0;
   wire [5:0] larger4_1;
   wire [5:0] larger5_0;
-  wire [27:0] last;
   output negative;
   reg negative;
-  wire [31:0] negative_424;
   wire [31:0] negatives;
   output positive;
   reg positive;
@@ -1843,42 +1990,203 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   wire [4:0] saturated7;
   wire [4:0] saturated8;
   wire [4:0] saturated9;
+  reg sign0;
+  reg sign1;
+  reg sign10;
+  reg sign11;
+  reg sign12;
+  reg sign13;
+  reg sign14;
+  reg sign15;
+  reg sign16;
+  reg sign17;
+  reg sign18;
+  reg sign19;
+  reg sign2;
+  reg sign20;
+  reg sign21;
+  reg sign22;
+  reg sign23;
+  reg sign24;
+  reg sign25;
+  reg sign26;
+  reg sign27;
+  reg sign28;
+  reg sign29;
+  reg sign3;
+  reg sign30;
+  reg sign31;
+  reg sign4;
+  reg sign5;
+  reg sign6;
+  reg sign7;
+  reg sign8;
+  reg sign9;
   output [32:0] sum;
   wire [32:0] sum;
+  reg [32:0] sums_x;
+  wire [32:0] sums_y;
   wire [32:0] total;
-  wire [28:0] total_1_0;
-  wire [28:0] total_1_1;
-  wire [28:0] total_1_10;
-  wire [28:0] total_1_11;
-  wire [28:0] total_1_12;
-  wire [28:0] total_1_13;
-  wire [28:0] total_1_14;
-  wire [28:0] total_1_15;
-  wire [28:0] total_1_2;
-  wire [28:0] total_1_3;
-  wire [28:0] total_1_4;
-  wire [28:0] total_1_5;
-  wire [28:0] total_1_6;
-  wire [28:0] total_1_7;
-  wire [28:0] total_1_8;
-  wire [28:0] total_1_9;
-  wire [29:0] total_2_0;
-  wire [29:0] total_2_1;
-  wire [29:0] total_2_2;
-  wire [29:0] total_2_3;
-  wire [29:0] total_2_4;
-  wire [29:0] total_2_5;
-  wire [29:0] total_2_6;
-  wire [29:0] total_2_7;
-  wire [30:0] total_3_0;
-  wire [30:0] total_3_1;
-  wire [30:0] total_3_2;
-  wire [30:0] total_3_3;
-  wire [31:0] total_4_0;
-  wire [31:0] total_4_1;
-  reg tree_one;
-  reg [31:0] tree_word0;
-  reg [31:0] tree_word1;
+  wire [28:0] total_1_0_carry;
+  wire [27:0] total_1_0_sum;
+  wire [28:0] total_1_10_carry;
+  wire [27:0] total_1_10_sum;
+  wire [28:0] total_1_12_carry;
+  wire [27:0] total_1_12_sum;
+  wire [28:0] total_1_14_carry;
+  wire [27:0] total_1_14_sum;
+  wire [28:0] total_1_16_carry;
+  wire [27:0] total_1_16_sum;
+  wire [28:0] total_1_18_carry;
+  wire [27:0] total_1_18_sum;
+  wire [28:0] total_1_20_carry;
+  wire [27:0] total_1_20_sum;
+  wire [28:0] total_1_2_carry;
+  wire [27:0] total_1_2_sum;
+  wire [28:0] total_1_4_carry;
+  wire [27:0] total_1_4_sum;
+  wire [28:0] total_1_6_carry;
+  wire [27:0] total_1_6_sum;
+  wire [28:0] total_1_8_carry;
+  wire [27:0] total_1_8_sum;
+  wire [28:0] total_2_0_carry;
+  wire [27:0] total_2_0_sum;
+  wire [29:0] total_2_10_carry;
+  wire [28:0] total_2_10_sum;
+  wire [29:0] total_2_12_carry;
+  wire [28:0] total_2_12_sum;
+  wire [28:0] total_2_2_carry;
+  wire [27:0] total_2_2_sum;
+  wire [28:0] total_2_4_carry;
+  wire [27:0] total_2_4_sum;
+  wire [29:0] total_2_6_carry;
+  wire [28:0] total_2_6_sum;
+  wire [29:0] total_2_8_carry;
+  wire [28:0] total_2_8_sum;
+  wire [28:0] total_3_0_carry;
+  wire [27:0] total_3_0_sum;
+  wire [29:0] total_3_2_carry;
+  wire [28:0] total_3_2_sum;
+  wire [29:0] total_3_4_carry;
+  wire [28:0] total_3_4_sum;
+  wire [30:0] total_3_6_carry;
+  wire [29:0] total_3_6_sum;
+  wire [30:0] total_3_8_carry;
+  wire [29:0] total_3_8_sum;
+  wire [29:0] total_4_0_carry;
+  wire [28:0] total_4_0_sum;
+  wire [30:0] total_4_2_carry;
+  wire [29:0] total_4_2_sum;
+  wire [31:0] total_4_4_carry;
+  wire [30:0] total_4_4_sum;
+  wire [30:0] total_5_0_carry;
+  wire [29:0] total_5_0_sum;
+  wire [31:0] total_5_2_carry;
+  wire [30:0] total_5_2_sum;
+  wire [31:0] total_6_0_carry;
+  wire [30:0] total_6_0_sum;
+  wire [32:0] total_6_2_carry;
+  wire [32:0] total_6_2_sum;
+  wire [32:0] total_7_0_carry;
+  wire [32:0] total_7_0_sum;
+  wire [32:0] total_8_0_carry;
+  wire [32:0] total_8_0_sum;
+  reg [5:0] tree_0_0;
+  reg [5:0] tree_0_1;
+  reg [5:0] tree_0_10;
+  reg [5:0] tree_0_11;
+  reg [5:0] tree_0_12;
+  reg [5:0] tree_0_13;
+  reg [5:0] tree_0_14;
+  reg [5:0] tree_0_15;
+  reg [5:0] tree_0_16;
+  reg [5:0] tree_0_17;
+  reg [5:0] tree_0_18;
+  reg [5:0] tree_0_19;
+  reg [5:0] tree_0_2;
+  reg [5:0] tree_0_20;
+  reg [5:0] tree_0_21;
+  reg [5:0] tree_0_22;
+  reg [5:0] tree_0_23;
+  reg [5:0] tree_0_24;
+  reg [5:0] tree_0_25;
+  reg [5:0] tree_0_26;
+  reg [5:0] tree_0_27;
+  reg [5:0] tree_0_28;
+  reg [5:0] tree_0_29;
+  reg [5:0] tree_0_3;
+  reg [5:0] tree_0_30;
+  reg [5:0] tree_0_31;
+  reg [5:0] tree_0_4;
+  reg [5:0] tree_0_5;
+  reg [5:0] tree_0_6;
+  reg [5:0] tree_0_7;
+  reg [5:0] tree_0_8;
+  reg [5:0] tree_0_9;
+  reg [5:0] tree_1_0;
+  reg [5:0] tree_1_1;
+  reg [5:0] tree_1_10;
+  reg [5:0] tree_1_11;
+  reg [5:0] tree_1_12;
+  reg [5:0] tree_1_13;
+  reg [5:0] tree_1_14;
+  reg [5:0] tree_1_15;
+  reg [5:0] tree_1_16;
+  reg [5:0] tree_1_17;
+  reg [5:0] tree_1_18;
+  reg [5:0] tree_1_19;
+  reg [5:0] tree_1_2;
+  reg [5:0] tree_1_20;
+  reg [5:0] tree_1_21;
+  reg [5:0] tree_1_22;
+  reg [5:0] tree_1_23;
+  reg [5:0] tree_1_24;
+  reg [5:0] tree_1_25;
+  reg [5:0] tree_1_26;
+  reg [5:0] tree_1_27;
+  reg [5:0] tree_1_28;
+  reg [5:0] tree_1_29;
+  reg [5:0] tree_1_3;
+  reg [5:0] tree_1_30;
+  reg [5:0] tree_1_31;
+  reg [5:0] tree_1_4;
+  reg [5:0] tree_1_5;
+  reg [5:0] tree_1_6;
+  reg [5:0] tree_1_7;
+  reg [5:0] tree_1_8;
+  reg [5:0] tree_1_9;
+  wire [27:0] word0;
+  wire [27:0] word1;
+  wire [27:0] word10;
+  wire [27:0] word11;
+  wire [27:0] word12;
+  wire [27:0] word13;
+  wire [27:0] word14;
+  wire [27:0] word15;
+  wire [27:0] word16;
+  wire [27:0] word17;
+  wire [27:0] word18;
+  wire [27:0] word19;
+  wire [27:0] word2;
+  wire [27:0] word20;
+  wire [27:0] word21;
+  wire [27:0] word22;
+  wire [27:0] word23;
+  wire [27:0] word24;
+  wire [27:0] word25;
+  wire [27:0] word26;
+  wire [27:0] word27;
+  wire [27:0] word28;
+  wire [27:0] word29;
+  wire [27:0] word3;
+  wire [27:0] word30;
+  wire [27:0] word31;
+  wire [27:0] word4;
+  wire [27:0] word5;
+  wire [27:0] word6;
+  wire [27:0] word7;
+  wire [27:0] word8;
+  wire [27:0] word9;
   assign product0_1_0_sum = { 1'h0, product0_1_0_sum_xor } ^ { product0_1_0_sum_and, 2'h0 };
   assign product0_1_0_carry_and_4 = { 1'h0, product0_1_0_carry_and } & { product0_1_0_carry_and_2, 1'h0 };
   assign product0_1_0_sum_and = a[2:0] & {3{b[2]}};
@@ -2293,618 +2601,780 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   assign larger4_1 = larger3_2_above_larger3_3 ? larger3_2 : larger3_3;
   assign larger4_0_above_larger4_1 = larger4_0 > larger4_1;
   assign larger5_0 = larger4_0_above_larger4_1 ? larger4_0 : larger4_1;
-  assign { distance0_wide[6], distance0 } = larger5_0 - exponent0;
+  assign positives_and_10 = sign0_next & a_8_and_b_8;
+  assign positives_not_10 = ~ positives_and_10;
+  assign positives[0] = positives_or_10 & positives_not_10;
+  assign positives_or_10 = | { b[10], a[10] };
+  assign negatives_not_20 = ~ sign0_next;
+  assign a_8_and_b_8 = a[8] & b[8];
+  assign negatives_and_11 = negatives_not_20 & a_8_and_b_8;
+  assign negatives_not_21 = ~ negatives_and_11;
+  assign negatives[0] = positives_or_10 & negatives_not_21;
+  assign positives_and_11 = sign1_next & a_19_and_b_19;
+  assign positives_not_11 = ~ positives_and_11;
+  assign positives[1] = positives_or_11 & positives_not_11;
+  assign positives_or_11 = | { b[21], a[21] };
+  assign negatives_not_22 = ~ sign1_next;
+  assign a_19_and_b_19 = a[19] & b[19];
+  assign negatives_and_12 = negatives_not_22 & a_19_and_b_19;
+  assign negatives_not_23 = ~ negatives_and_12;
+  assign negatives[1] = positives_or_11 & negatives_not_23;
+  assign positives_and_12 = sign2_next & a_30_and_b_30;
+  assign positives_not_12 = ~ positives_and_12;
+  assign positives[2] = positives_or_12 & positives_not_12;
+  assign positives_or_12 = | { b[32], a[32] };
+  assign negatives_not_24 = ~ sign2_next;
+  assign a_30_and_b_30 = a[30] & b[30];
+  assign negatives_and_13 = negatives_not_24 & a_30_and_b_30;
+  assign negatives_not_25 = ~ negatives_and_13;
+  assign negatives[2] = positives_or_12 & negatives_not_25;
+  assign positives_and_13 = sign3_next & a_41_and_b_41;
+  assign positives_not_13 = ~ positives_and_13;
+  assign positives[3] = positives_or_13 & positives_not_13;
+  assign positives_or_13 = | { b[43], a[43] };
+  assign negatives_not_26 = ~ sign3_next;
+  assign a_41_and_b_41 = a[41] & b[41];
+  assign negatives_and_14 = negatives_not_26 & a_41_and_b_41;
+  assign negatives_not_27 = ~ negatives_and_14;
+  assign negatives[3] = positives_or_13 & negatives_not_27;
+  assign positives_and_14 = sign4_next & a_52_and_b_52;
+  assign positives_not_14 = ~ positives_and_14;
+  assign positives[4] = positives_or_14 & positives_not_14;
+  assign positives_or_14 = | { b[54], a[54] };
+  assign negatives_not_28 = ~ sign4_next;
+  assign a_52_and_b_52 = a[52] & b[52];
+  assign negatives_and_15 = negatives_not_28 & a_52_and_b_52;
+  assign negatives_not_29 = ~ negatives_and_15;
+  assign negatives[4] = positives_or_14 & negatives_not_29;
+  assign positives_and_15 = sign5_next & a_63_and_b_63;
+  assign positives_not_15 = ~ positives_and_15;
+  assign positives[5] = positives_or_15 & positives_not_15;
+  assign positives_or_15 = | { b[65], a[65] };
+  assign negatives_not_30 = ~ sign5_next;
+  assign a_63_and_b_63 = a[63] & b[63];
+  assign negatives_and_16 = negatives_not_30 & a_63_and_b_63;
+  assign negatives_not_31 = ~ negatives_and_16;
+  assign negatives[5] = positives_or_15 & negatives_not_31;
+  assign positives_and_16 = sign6_next & a_74_and_b_74;
+  assign positives_not_16 = ~ positives_and_16;
+  assign positives[6] = positives_or_16 & positives_not_16;
+  assign positives_or_16 = | { b[76], a[76] };
+  assign negatives_not_32 = ~ sign6_next;
+  assign a_74_and_b_74 = a[74] & b[74];
+  assign negatives_and_17 = negatives_not_32 & a_74_and_b_74;
+  assign negatives_not_33 = ~ negatives_and_17;
+  assign negatives[6] = positives_or_16 & negatives_not_33;
+  assign positives_and_17 = sign7_next & a_85_and_b_85;
+  assign positives_not_17 = ~ positives_and_17;
+  assign positives[7] = positives_or_17 & positives_not_17;
+  assign positives_or_17 = | { b[87], a[87] };
+  assign negatives_not_34 = ~ sign7_next;
+  assign a_85_and_b_85 = a[85] & b[85];
+  assign negatives_and_18 = negatives_not_34 & a_85_and_b_85;
+  assign negatives_not_35 = ~ negatives_and_18;
+  assign negatives[7] = positives_or_17 & negatives_not_35;
+  assign positives_and_18 = sign8_next & a_96_and_b_96;
+  assign positives_not_18 = ~ positives_and_18;
+  assign positives[8] = positives_or_18 & positives_not_18;
+  assign positives_or_18 = | { b[98], a[98] };
+  assign negatives_not_36 = ~ sign8_next;
+  assign a_96_and_b_96 = a[96] & b[96];
+  assign negatives_and_19 = negatives_not_36 & a_96_and_b_96;
+  assign negatives_not_37 = ~ negatives_and_19;
+  assign negatives[8] = positives_or_18 & negatives_not_37;
+  assign positives_and_19 = sign9_next & a_107_and_b_107;
+  assign positives_not_19 = ~ positives_and_19;
+  assign positives[9] = positives_or_19 & positives_not_19;
+  assign positives_or_19 = | { b[109], a[109] };
+  assign negatives_not_38 = ~ sign9_next;
+  assign a_107_and_b_107 = a[107] & b[107];
+  assign negatives_and_20 = negatives_not_38 & a_107_and_b_107;
+  assign negatives_not_39 = ~ negatives_and_20;
+  assign negatives[9] = positives_or_19 & negatives_not_39;
+  assign positives_and_20 = sign10_next & a_118_and_b_118;
+  assign positives_not_20 = ~ positives_and_20;
+  assign positives[10] = positives_or_20 & positives_not_20;
+  assign positives_or_20 = | { b[120], a[120] };
+  assign negatives_not_40 = ~ sign10_next;
+  assign a_118_and_b_118 = a[118] & b[118];
+  assign negatives_and_21 = negatives_not_40 & a_118_and_b_118;
+  assign negatives_not_41 = ~ negatives_and_21;
+  assign negatives[10] = positives_or_20 & negatives_not_41;
+  assign positives_and_21 = sign11_next & a_129_and_b_129;
+  assign positives_not_21 = ~ positives_and_21;
+  assign positives[11] = positives_or_21 & positives_not_21;
+  assign positives_or_21 = | { b[131], a[131] };
+  assign negatives_not_42 = ~ sign11_next;
+  assign a_129_and_b_129 = a[129] & b[129];
+  assign negatives_and_22 = negatives_not_42 & a_129_and_b_129;
+  assign negatives_not_43 = ~ negatives_and_22;
+  assign negatives[11] = positives_or_21 & negatives_not_43;
+  assign positives_and_22 = sign12_next & a_140_and_b_140;
+  assign positives_not_22 = ~ positives_and_22;
+  assign positives[12] = positives_or_22 & positives_not_22;
+  assign positives_or_22 = | { b[142], a[142] };
+  assign negatives_not_44 = ~ sign12_next;
+  assign a_140_and_b_140 = a[140] & b[140];
+  assign negatives_and_23 = negatives_not_44 & a_140_and_b_140;
+  assign negatives_not_45 = ~ negatives_and_23;
+  assign negatives[12] = positives_or_22 & negatives_not_45;
+  assign positives_and_23 = sign13_next & a_151_and_b_151;
+  assign positives_not_23 = ~ positives_and_23;
+  assign positives[13] = positives_or_23 & positives_not_23;
+  assign positives_or_23 = | { b[153], a[153] };
+  assign negatives_not_46 = ~ sign13_next;
+  assign a_151_and_b_151 = a[151] & b[151];
+  assign negatives_and_24 = negatives_not_46 & a_151_and_b_151;
+  assign negatives_not_47 = ~ negatives_and_24;
+  assign negatives[13] = positives_or_23 & negatives_not_47;
+  assign positives_and_24 = sign14_next & a_162_and_b_162;
+  assign positives_not_24 = ~ positives_and_24;
+  assign positives[14] = positives_or_24 & positives_not_24;
+  assign positives_or_24 = | { b[164], a[164] };
+  assign negatives_not_48 = ~ sign14_next;
+  assign a_162_and_b_162 = a[162] & b[162];
+  assign negatives_and_25 = negatives_not_48 & a_162_and_b_162;
+  assign negatives_not_49 = ~ negatives_and_25;
+  assign negatives[14] = positives_or_24 & negatives_not_49;
+  assign positives_and_25 = sign15_next & a_173_and_b_173;
+  assign positives_not_25 = ~ positives_and_25;
+  assign positives[15] = positives_or_25 & positives_not_25;
+  assign positives_or_25 = | { b[175], a[175] };
+  assign negatives_not_50 = ~ sign15_next;
+  assign a_173_and_b_173 = a[173] & b[173];
+  assign negatives_and_26 = negatives_not_50 & a_173_and_b_173;
+  assign negatives_not_51 = ~ negatives_and_26;
+  assign negatives[15] = positives_or_25 & negatives_not_51;
+  assign positives_and_26 = sign16_next & a_184_and_b_184;
+  assign positives_not_26 = ~ positives_and_26;
+  assign positives[16] = positives_or_26 & positives_not_26;
+  assign positives_or_26 = | { b[186], a[186] };
+  assign negatives_not_52 = ~ sign16_next;
+  assign a_184_and_b_184 = a[184] & b[184];
+  assign negatives_and_27 = negatives_not_52 & a_184_and_b_184;
+  assign negatives_not_53 = ~ negatives_and_27;
+  assign negatives[16] = positives_or_26 & negatives_not_53;
+  assign positives_and_27 = sign17_next & a_195_and_b_195;
+  assign positives_not_27 = ~ positives_and_27;
+  assign positives[17] = positives_or_27 & positives_not_27;
+  assign positives_or_27 = | { b[197], a[197] };
+  assign negatives_not_54 = ~ sign17_next;
+  assign a_195_and_b_195 = a[195] & b[195];
+  assign negatives_and_28 = negatives_not_54 & a_195_and_b_195;
+  assign negatives_not_55 = ~ negatives_and_28;
+  assign negatives[17] = positives_or_27 & negatives_not_55;
+  assign positives_and_28 = sign18_next & a_206_and_b_206;
+  assign positives_not_28 = ~ positives_and_28;
+  assign positives[18] = positives_or_28 & positives_not_28;
+  assign positives_or_28 = | { b[208], a[208] };
+  assign negatives_not_56 = ~ sign18_next;
+  assign a_206_and_b_206 = a[206] & b[206];
+  assign negatives_and_29 = negatives_not_56 & a_206_and_b_206;
+  assign negatives_not_57 = ~ negatives_and_29;
+  assign negatives[18] = positives_or_28 & negatives_not_57;
+  assign positives_and_29 = sign19_next & a_217_and_b_217;
+  assign positives_not_29 = ~ positives_and_29;
+  assign positives[19] = positives_or_29 & positives_not_29;
+  assign positives_or_29 = | { b[219], a[219] };
+  assign negatives_not_58 = ~ sign19_next;
+  assign a_217_and_b_217 = a[217] & b[217];
+  assign negatives_and_30 = negatives_not_58 & a_217_and_b_217;
+  assign negatives_not_59 = ~ negatives_and_30;
+  assign negatives[19] = positives_or_29 & negatives_not_59;
+  assign positives_and_30 = sign20_next & a_228_and_b_228;
+  assign positives_not_30 = ~ positives_and_30;
+  assign positives[20] = positives_or_30 & positives_not_30;
+  assign positives_or_30 = | { b[230], a[230] };
+  assign negatives_not_60 = ~ sign20_next;
+  assign a_228_and_b_228 = a[228] & b[228];
+  assign negatives_and_31 = negatives_not_60 & a_228_and_b_228;
+  assign negatives_not_61 = ~ negatives_and_31;
+  assign negatives[20] = positives_or_30 & negatives_not_61;
+  assign positives_and_31 = sign21_next & a_239_and_b_239;
+  assign positives_not_31 = ~ positives_and_31;
+  assign positives[21] = positives_or_31 & positives_not_31;
+  assign positives_or_31 = | { b[241], a[241] };
+  assign negatives_not_62 = ~ sign21_next;
+  assign a_239_and_b_239 = a[239] & b[239];
+  assign negatives_and_32 = negatives_not_62 & a_239_and_b_239;
+  assign negatives_not_63 = ~ negatives_and_32;
+  assign negatives[21] = positives_or_31 & negatives_not_63;
+  assign positives_and_32 = sign22_next & a_250_and_b_250;
+  assign positives_not_32 = ~ positives_and_32;
+  assign positives[22] = positives_or_32 & positives_not_32;
+  assign positives_or_32 = | { b[252], a[252] };
+  assign negatives_not_64 = ~ sign22_next;
+  assign a_250_and_b_250 = a[250] & b[250];
+  assign negatives_and = negatives_not_64 & a_250_and_b_250;
+  assign negatives_not = ~ negatives_and;
+  assign negatives[22] = positives_or_32 & negatives_not;
+  assign positives_and = sign23_next & a_261_and_b_261;
+  assign positives_not = ~ positives_and;
+  assign positives[23] = positives_or & positives_not;
+  assign positives_or = | { b[263], a[263] };
+  assign negatives_not_2 = ~ sign23_next;
+  assign a_261_and_b_261 = a[261] & b[261];
+  assign negatives_and_2 = negatives_not_2 & a_261_and_b_261;
+  assign negatives_not_3 = ~ negatives_and_2;
+  assign negatives[23] = positives_or & negatives_not_3;
+  assign positives_and_2 = sign24_next & a_272_and_b_272;
+  assign positives_not_2 = ~ positives_and_2;
+  assign positives[24] = positives_or_2 & positives_not_2;
+  assign positives_or_2 = | { b[274], a[274] };
+  assign negatives_not_4 = ~ sign24_next;
+  assign a_272_and_b_272 = a[272] & b[272];
+  assign negatives_and_3 = negatives_not_4 & a_272_and_b_272;
+  assign negatives_not_5 = ~ negatives_and_3;
+  assign negatives[24] = positives_or_2 & negatives_not_5;
+  assign positives_and_3 = sign25_next & a_283_and_b_283;
+  assign positives_not_3 = ~ positives_and_3;
+  assign positives[25] = positives_or_3 & positives_not_3;
+  assign positives_or_3 = | { b[285], a[285] };
+  assign negatives_not_6 = ~ sign25_next;
+  assign a_283_and_b_283 = a[283] & b[283];
+  assign negatives_and_4 = negatives_not_6 & a_283_and_b_283;
+  assign negatives_not_7 = ~ negatives_and_4;
+  assign negatives[25] = positives_or_3 & negatives_not_7;
+  assign positives_and_4 = sign26_next & a_294_and_b_294;
+  assign positives_not_4 = ~ positives_and_4;
+  assign positives[26] = positives_or_4 & positives_not_4;
+  assign positives_or_4 = | { b[296], a[296] };
+  assign negatives_not_8 = ~ sign26_next;
+  assign a_294_and_b_294 = a[294] & b[294];
+  assign negatives_and_5 = negatives_not_8 & a_294_and_b_294;
+  assign negatives_not_9 = ~ negatives_and_5;
+  assign negatives[26] = positives_or_4 & negatives_not_9;
+  assign positives_and_5 = sign27_next & a_305_and_b_305;
+  assign positives_not_5 = ~ positives_and_5;
+  assign positives[27] = positives_or_5 & positives_not_5;
+  assign positives_or_5 = | { b[307], a[307] };
+  assign negatives_not_10 = ~ sign27_next;
+  assign a_305_and_b_305 = a[305] & b[305];
+  assign negatives_and_6 = negatives_not_10 & a_305_and_b_305;
+  assign negatives_not_11 = ~ negatives_and_6;
+  assign negatives[27] = positives_or_5 & negatives_not_11;
+  assign positives_and_6 = sign28_next & a_316_and_b_316;
+  assign positives_not_6 = ~ positives_and_6;
+  assign positives[28] = positives_or_6 & positives_not_6;
+  assign positives_or_6 = | { b[318], a[318] };
+  assign negatives_not_12 = ~ sign28_next;
+  assign a_316_and_b_316 = a[316] & b[316];
+  assign negatives_and_7 = negatives_not_12 & a_316_and_b_316;
+  assign negatives_not_13 = ~ negatives_and_7;
+  assign negatives[28] = positives_or_6 & negatives_not_13;
+  assign positives_and_7 = sign29_next & a_327_and_b_327;
+  assign positives_not_7 = ~ positives_and_7;
+  assign positives[29] = positives_or_7 & positives_not_7;
+  assign positives_or_7 = | { b[329], a[329] };
+  assign negatives_not_14 = ~ sign29_next;
+  assign a_327_and_b_327 = a[327] & b[327];
+  assign negatives_and_8 = negatives_not_14 & a_327_and_b_327;
+  assign negatives_not_15 = ~ negatives_and_8;
+  assign negatives[29] = positives_or_7 & negatives_not_15;
+  assign positives_and_8 = sign30_next & a_338_and_b_338;
+  assign positives_not_8 = ~ positives_and_8;
+  assign positives[30] = positives_or_8 & positives_not_8;
+  assign positives_or_8 = | { b[340], a[340] };
+  assign negatives_not_16 = ~ sign30_next;
+  assign a_338_and_b_338 = a[338] & b[338];
+  assign negatives_and_9 = negatives_not_16 & a_338_and_b_338;
+  assign negatives_not_17 = ~ negatives_and_9;
+  assign negatives[30] = positives_or_8 & negatives_not_17;
+  assign positives_and_9 = sign31_next & a_349_and_b_349;
+  assign positives_not_9 = ~ positives_and_9;
+  assign positives[31] = positives_or_9 & positives_not_9;
+  assign positives_or_9 = | { b[351], a[351] };
+  assign negatives_not_18 = ~ sign31_next;
+  assign a_349_and_b_349 = a[349] & b[349];
+  assign negatives_and_10 = negatives_not_18 & a_349_and_b_349;
+  assign negatives_not_19 = ~ negatives_and_10;
+  assign negatives[31] = positives_or_9 & negatives_not_19;
+  assign { distance0_wide[6], distance0 } = exponent - tree_1_0;
   assign saturated0 = distance0[4:0] | {5{distance0[5]}};
-  assign aligned0_by1 = saturated0[0] ? { 1'h0, product0 } : { product0, 1'h0 };
+  assign aligned0_by1 = saturated0[0] ? { 1'h0, tree_0_0 } : { tree_0_0, 1'h0 };
   assign aligned0_by2 = saturated0[1] ? { 2'h0, aligned0_by1 } : { aligned0_by1, 2'h0 };
   assign aligned0_by4 = saturated0[2] ? { 4'h0, aligned0_by2 } : { aligned0_by2, 4'h0 };
   assign aligned0_by8 = saturated0[3] ? { 8'h00, aligned0_by4 } : { aligned0_by4, 8'h00 };
   assign aligned0 = saturated0[4] ? { 16'h0000, aligned0_by8[20:10] } : { aligned0_by8, 6'h00 };
-  assign { distance1_wide[6], distance1 } = larger5_0 - exponent1;
+  assign { distance1_wide[6], distance1 } = exponent - tree_1_1;
   assign saturated1 = distance1[4:0] | {5{distance1[5]}};
-  assign aligned1_by1 = saturated1[0] ? { 1'h0, product1 } : { product1, 1'h0 };
+  assign aligned1_by1 = saturated1[0] ? { 1'h0, tree_0_1 } : { tree_0_1, 1'h0 };
   assign aligned1_by2 = saturated1[1] ? { 2'h0, aligned1_by1 } : { aligned1_by1, 2'h0 };
   assign aligned1_by4 = saturated1[2] ? { 4'h0, aligned1_by2 } : { aligned1_by2, 4'h0 };
   assign aligned1_by8 = saturated1[3] ? { 8'h00, aligned1_by4 } : { aligned1_by4, 8'h00 };
   assign aligned1 = saturated1[4] ? { 16'h0000, aligned1_by8[20:10] } : { aligned1_by8, 6'h00 };
-  assign { distance2_wide[6], distance2 } = larger5_0 - exponent2;
+  assign { distance2_wide[6], distance2 } = exponent - tree_1_2;
   assign saturated2 = distance2[4:0] | {5{distance2[5]}};
-  assign aligned2_by1 = saturated2[0] ? { 1'h0, product2 } : { product2, 1'h0 };
+  assign aligned2_by1 = saturated2[0] ? { 1'h0, tree_0_2 } : { tree_0_2, 1'h0 };
   assign aligned2_by2 = saturated2[1] ? { 2'h0, aligned2_by1 } : { aligned2_by1, 2'h0 };
   assign aligned2_by4 = saturated2[2] ? { 4'h0, aligned2_by2 } : { aligned2_by2, 4'h0 };
   assign aligned2_by8 = saturated2[3] ? { 8'h00, aligned2_by4 } : { aligned2_by4, 8'h00 };
   assign aligned2 = saturated2[4] ? { 16'h0000, aligned2_by8[20:10] } : { aligned2_by8, 6'h00 };
-  assign { distance3_wide[6], distance3 } = larger5_0 - exponent3;
+  assign { distance3_wide[6], distance3 } = exponent - tree_1_3;
   assign saturated3 = distance3[4:0] | {5{distance3[5]}};
-  assign aligned3_by1 = saturated3[0] ? { 1'h0, product3 } : { product3, 1'h0 };
+  assign aligned3_by1 = saturated3[0] ? { 1'h0, tree_0_3 } : { tree_0_3, 1'h0 };
   assign aligned3_by2 = saturated3[1] ? { 2'h0, aligned3_by1 } : { aligned3_by1, 2'h0 };
   assign aligned3_by4 = saturated3[2] ? { 4'h0, aligned3_by2 } : { aligned3_by2, 4'h0 };
   assign aligned3_by8 = saturated3[3] ? { 8'h00, aligned3_by4 } : { aligned3_by4, 8'h00 };
   assign aligned3 = saturated3[4] ? { 16'h0000, aligned3_by8[20:10] } : { aligned3_by8, 6'h00 };
-  assign { distance4_wide[6], distance4 } = larger5_0 - exponent4;
+  assign { distance4_wide[6], distance4 } = exponent - tree_1_4;
   assign saturated4 = distance4[4:0] | {5{distance4[5]}};
-  assign aligned4_by1 = saturated4[0] ? { 1'h0, product4 } : { product4, 1'h0 };
+  assign aligned4_by1 = saturated4[0] ? { 1'h0, tree_0_4 } : { tree_0_4, 1'h0 };
   assign aligned4_by2 = saturated4[1] ? { 2'h0, aligned4_by1 } : { aligned4_by1, 2'h0 };
   assign aligned4_by4 = saturated4[2] ? { 4'h0, aligned4_by2 } : { aligned4_by2, 4'h0 };
   assign aligned4_by8 = saturated4[3] ? { 8'h00, aligned4_by4 } : { aligned4_by4, 8'h00 };
   assign aligned4 = saturated4[4] ? { 16'h0000, aligned4_by8[20:10] } : { aligned4_by8, 6'h00 };
-  assign { distance5_wide[6], distance5 } = larger5_0 - exponent5;
+  assign { distance5_wide[6], distance5 } = exponent - tree_1_5;
   assign saturated5 = distance5[4:0] | {5{distance5[5]}};
-  assign aligned5_by1 = saturated5[0] ? { 1'h0, product5 } : { product5, 1'h0 };
+  assign aligned5_by1 = saturated5[0] ? { 1'h0, tree_0_5 } : { tree_0_5, 1'h0 };
   assign aligned5_by2 = saturated5[1] ? { 2'h0, aligned5_by1 } : { aligned5_by1, 2'h0 };
   assign aligned5_by4 = saturated5[2] ? { 4'h0, aligned5_by2 } : { aligned5_by2, 4'h0 };
   assign aligned5_by8 = saturated5[3] ? { 8'h00, aligned5_by4 } : { aligned5_by4, 8'h00 };
   assign aligned5 = saturated5[4] ? { 16'h0000, aligned5_by8[20:10] } : { aligned5_by8, 6'h00 };
-  assign { distance6_wide[6], distance6 } = larger5_0 - exponent6;
+  assign { distance6_wide[6], distance6 } = exponent - tree_1_6;
   assign saturated6 = distance6[4:0] | {5{distance6[5]}};
-  assign aligned6_by1 = saturated6[0] ? { 1'h0, product6 } : { product6, 1'h0 };
+  assign aligned6_by1 = saturated6[0] ? { 1'h0, tree_0_6 } : { tree_0_6, 1'h0 };
   assign aligned6_by2 = saturated6[1] ? { 2'h0, aligned6_by1 } : { aligned6_by1, 2'h0 };
   assign aligned6_by4 = saturated6[2] ? { 4'h0, aligned6_by2 } : { aligned6_by2, 4'h0 };
   assign aligned6_by8 = saturated6[3] ? { 8'h00, aligned6_by4 } : { aligned6_by4, 8'h00 };
   assign aligned6 = saturated6[4] ? { 16'h0000, aligned6_by8[20:10] } : { aligned6_by8, 6'h00 };
-  assign { distance7_wide[6], distance7 } = larger5_0 - exponent7;
+  assign { distance7_wide[6], distance7 } = exponent - tree_1_7;
   assign saturated7 = distance7[4:0] | {5{distance7[5]}};
-  assign aligned7_by1 = saturated7[0] ? { 1'h0, product7 } : { product7, 1'h0 };
+  assign aligned7_by1 = saturated7[0] ? { 1'h0, tree_0_7 } : { tree_0_7, 1'h0 };
   assign aligned7_by2 = saturated7[1] ? { 2'h0, aligned7_by1 } : { aligned7_by1, 2'h0 };
   assign aligned7_by4 = saturated7[2] ? { 4'h0, aligned7_by2 } : { aligned7_by2, 4'h0 };
   assign aligned7_by8 = saturated7[3] ? { 8'h00, aligned7_by4 } : { aligned7_by4, 8'h00 };
   assign aligned7 = saturated7[4] ? { 16'h0000, aligned7_by8[20:10] } : { aligned7_by8, 6'h00 };
-  assign { distance8_wide[6], distance8 } = larger5_0 - exponent8;
+  assign { distance8_wide[6], distance8 } = exponent - tree_1_8;
   assign saturated8 = distance8[4:0] | {5{distance8[5]}};
-  assign aligned8_by1 = saturated8[0] ? { 1'h0, product8 } : { product8, 1'h0 };
+  assign aligned8_by1 = saturated8[0] ? { 1'h0, tree_0_8 } : { tree_0_8, 1'h0 };
   assign aligned8_by2 = saturated8[1] ? { 2'h0, aligned8_by1 } : { aligned8_by1, 2'h0 };
   assign aligned8_by4 = saturated8[2] ? { 4'h0, aligned8_by2 } : { aligned8_by2, 4'h0 };
   assign aligned8_by8 = saturated8[3] ? { 8'h00, aligned8_by4 } : { aligned8_by4, 8'h00 };
   assign aligned8 = saturated8[4] ? { 16'h0000, aligned8_by8[20:10] } : { aligned8_by8, 6'h00 };
-  assign { distance9_wide[6], distance9 } = larger5_0 - exponent9;
+  assign { distance9_wide[6], distance9 } = exponent - tree_1_9;
   assign saturated9 = distance9[4:0] | {5{distance9[5]}};
-  assign aligned9_by1 = saturated9[0] ? { 1'h0, product9 } : { product9, 1'h0 };
+  assign aligned9_by1 = saturated9[0] ? { 1'h0, tree_0_9 } : { tree_0_9, 1'h0 };
   assign aligned9_by2 = saturated9[1] ? { 2'h0, aligned9_by1 } : { aligned9_by1, 2'h0 };
   assign aligned9_by4 = saturated9[2] ? { 4'h0, aligned9_by2 } : { aligned9_by2, 4'h0 };
   assign aligned9_by8 = saturated9[3] ? { 8'h00, aligned9_by4 } : { aligned9_by4, 8'h00 };
   assign aligned9 = saturated9[4] ? { 16'h0000, aligned9_by8[20:10] } : { aligned9_by8, 6'h00 };
-  assign { distance10_wide[6], distance10 } = larger5_0 - exponent10;
+  assign { distance10_wide[6], distance10 } = exponent - tree_1_10;
   assign saturated10 = distance10[4:0] | {5{distance10[5]}};
-  assign aligned10_by1 = saturated10[0] ? { 1'h0, product10 } : { product10, 1'h0 };
+  assign aligned10_by1 = saturated10[0] ? { 1'h0, tree_0_10 } : { tree_0_10, 1'h0 };
   assign aligned10_by2 = saturated10[1] ? { 2'h0, aligned10_by1 } : { aligned10_by1, 2'h0 };
   assign aligned10_by4 = saturated10[2] ? { 4'h0, aligned10_by2 } : { aligned10_by2, 4'h0 };
   assign aligned10_by8 = saturated10[3] ? { 8'h00, aligned10_by4 } : { aligned10_by4, 8'h00 };
   assign aligned10 = saturated10[4] ? { 16'h0000, aligned10_by8[20:10] } : { aligned10_by8, 6'h00 };
-  assign { distance11_wide[6], distance11 } = larger5_0 - exponent11;
+  assign { distance11_wide[6], distance11 } = exponent - tree_1_11;
   assign saturated11 = distance11[4:0] | {5{distance11[5]}};
-  assign aligned11_by1 = saturated11[0] ? { 1'h0, product11 } : { product11, 1'h0 };
+  assign aligned11_by1 = saturated11[0] ? { 1'h0, tree_0_11 } : { tree_0_11, 1'h0 };
   assign aligned11_by2 = saturated11[1] ? { 2'h0, aligned11_by1 } : { aligned11_by1, 2'h0 };
   assign aligned11_by4 = saturated11[2] ? { 4'h0, aligned11_by2 } : { aligned11_by2, 4'h0 };
   assign aligned11_by8 = saturated11[3] ? { 8'h00, aligned11_by4 } : { aligned11_by4, 8'h00 };
   assign aligned11 = saturated11[4] ? { 16'h0000, aligned11_by8[20:10] } : { aligned11_by8, 6'h00 };
-  assign { distance12_wide[6], distance12 } = larger5_0 - exponent12;
+  assign { distance12_wide[6], distance12 } = exponent - tree_1_12;
   assign saturated12 = distance12[4:0] | {5{distance12[5]}};
-  assign aligned12_by1 = saturated12[0] ? { 1'h0, product12 } : { product12, 1'h0 };
+  assign aligned12_by1 = saturated12[0] ? { 1'h0, tree_0_12 } : { tree_0_12, 1'h0 };
   assign aligned12_by2 = saturated12[1] ? { 2'h0, aligned12_by1 } : { aligned12_by1, 2'h0 };
   assign aligned12_by4 = saturated12[2] ? { 4'h0, aligned12_by2 } : { aligned12_by2, 4'h0 };
   assign aligned12_by8 = saturated12[3] ? { 8'h00, aligned12_by4 } : { aligned12_by4, 8'h00 };
   assign aligned12 = saturated12[4] ? { 16'h0000, aligned12_by8[20:10] } : { aligned12_by8, 6'h00 };
-  assign { distance13_wide[6], distance13 } = larger5_0 - exponent13;
+  assign { distance13_wide[6], distance13 } = exponent - tree_1_13;
   assign saturated13 = distance13[4:0] | {5{distance13[5]}};
-  assign aligned13_by1 = saturated13[0] ? { 1'h0, product13 } : { product13, 1'h0 };
+  assign aligned13_by1 = saturated13[0] ? { 1'h0, tree_0_13 } : { tree_0_13, 1'h0 };
   assign aligned13_by2 = saturated13[1] ? { 2'h0, aligned13_by1 } : { aligned13_by1, 2'h0 };
   assign aligned13_by4 = saturated13[2] ? { 4'h0, aligned13_by2 } : { aligned13_by2, 4'h0 };
   assign aligned13_by8 = saturated13[3] ? { 8'h00, aligned13_by4 } : { aligned13_by4, 8'h00 };
   assign aligned13 = saturated13[4] ? { 16'h0000, aligned13_by8[20:10] } : { aligned13_by8, 6'h00 };
-  assign { distance14_wide[6], distance14 } = larger5_0 - exponent14;
+  assign { distance14_wide[6], distance14 } = exponent - tree_1_14;
   assign saturated14 = distance14[4:0] | {5{distance14[5]}};
-  assign aligned14_by1 = saturated14[0] ? { 1'h0, product14 } : { product14, 1'h0 };
+  assign aligned14_by1 = saturated14[0] ? { 1'h0, tree_0_14 } : { tree_0_14, 1'h0 };
   assign aligned14_by2 = saturated14[1] ? { 2'h0, aligned14_by1 } : { aligned14_by1, 2'h0 };
   assign aligned14_by4 = saturated14[2] ? { 4'h0, aligned14_by2 } : { aligned14_by2, 4'h0 };
   assign aligned14_by8 = saturated14[3] ? { 8'h00, aligned14_by4 } : { aligned14_by4, 8'h00 };
   assign aligned14 = saturated14[4] ? { 16'h0000, aligned14_by8[20:10] } : { aligned14_by8, 6'h00 };
-  assign { distance15_wide[6], distance15 } = larger5_0 - exponent15;
+  assign { distance15_wide[6], distance15 } = exponent - tree_1_15;
   assign saturated15 = distance15[4:0] | {5{distance15[5]}};
-  assign aligned15_by1 = saturated15[0] ? { 1'h0, product15 } : { product15, 1'h0 };
+  assign aligned15_by1 = saturated15[0] ? { 1'h0, tree_0_15 } : { tree_0_15, 1'h0 };
   assign aligned15_by2 = saturated15[1] ? { 2'h0, aligned15_by1 } : { aligned15_by1, 2'h0 };
   assign aligned15_by4 = saturated15[2] ? { 4'h0, aligned15_by2 } : { aligned15_by2, 4'h0 };
   assign aligned15_by8 = saturated15[3] ? { 8'h00, aligned15_by4 } : { aligned15_by4, 8'h00 };
   assign aligned15 = saturated15[4] ? { 16'h0000, aligned15_by8[20:10] } : { aligned15_by8, 6'h00 };
-  assign { distance16_wide[6], distance16 } = larger5_0 - exponent16;
+  assign { distance16_wide[6], distance16 } = exponent - tree_1_16;
   assign saturated16 = distance16[4:0] | {5{distance16[5]}};
-  assign aligned16_by1 = saturated16[0] ? { 1'h0, product16 } : { product16, 1'h0 };
+  assign aligned16_by1 = saturated16[0] ? { 1'h0, tree_0_16 } : { tree_0_16, 1'h0 };
   assign aligned16_by2 = saturated16[1] ? { 2'h0, aligned16_by1 } : { aligned16_by1, 2'h0 };
   assign aligned16_by4 = saturated16[2] ? { 4'h0, aligned16_by2 } : { aligned16_by2, 4'h0 };
   assign aligned16_by8 = saturated16[3] ? { 8'h00, aligned16_by4 } : { aligned16_by4, 8'h00 };
   assign aligned16 = saturated16[4] ? { 16'h0000, aligned16_by8[20:10] } : { aligned16_by8, 6'h00 };
-  assign { distance17_wide[6], distance17 } = larger5_0 - exponent17;
+  assign { distance17_wide[6], distance17 } = exponent - tree_1_17;
   assign saturated17 = distance17[4:0] | {5{distance17[5]}};
-  assign aligned17_by1 = saturated17[0] ? { 1'h0, product17 } : { product17, 1'h0 };
+  assign aligned17_by1 = saturated17[0] ? { 1'h0, tree_0_17 } : { tree_0_17, 1'h0 };
   assign aligned17_by2 = saturated17[1] ? { 2'h0, aligned17_by1 } : { aligned17_by1, 2'h0 };
   assign aligned17_by4 = saturated17[2] ? { 4'h0, aligned17_by2 } : { aligned17_by2, 4'h0 };
   assign aligned17_by8 = saturated17[3] ? { 8'h00, aligned17_by4 } : { aligned17_by4, 8'h00 };
   assign aligned17 = saturated17[4] ? { 16'h0000, aligned17_by8[20:10] } : { aligned17_by8, 6'h00 };
-  assign { distance18_wide[6], distance18 } = larger5_0 - exponent18;
+  assign { distance18_wide[6], distance18 } = exponent - tree_1_18;
   assign saturated18 = distance18[4:0] | {5{distance18[5]}};
-  assign aligned18_by1 = saturated18[0] ? { 1'h0, product18 } : { product18, 1'h0 };
+  assign aligned18_by1 = saturated18[0] ? { 1'h0, tree_0_18 } : { tree_0_18, 1'h0 };
   assign aligned18_by2 = saturated18[1] ? { 2'h0, aligned18_by1 } : { aligned18_by1, 2'h0 };
   assign aligned18_by4 = saturated18[2] ? { 4'h0, aligned18_by2 } : { aligned18_by2, 4'h0 };
   assign aligned18_by8 = saturated18[3] ? { 8'h00, aligned18_by4 } : { aligned18_by4, 8'h00 };
   assign aligned18 = saturated18[4] ? { 16'h0000, aligned18_by8[20:10] } : { aligned18_by8, 6'h00 };
-  assign { distance19_wide[6], distance19 } = larger5_0 - exponent19;
+  assign { distance19_wide[6], distance19 } = exponent - tree_1_19;
   assign saturated19 = distance19[4:0] | {5{distance19[5]}};
-  assign aligned19_by1 = saturated19[0] ? { 1'h0, product19 } : { product19, 1'h0 };
+  assign aligned19_by1 = saturated19[0] ? { 1'h0, tree_0_19 } : { tree_0_19, 1'h0 };
   assign aligned19_by2 = saturated19[1] ? { 2'h0, aligned19_by1 } : { aligned19_by1, 2'h0 };
   assign aligned19_by4 = saturated19[2] ? { 4'h0, aligned19_by2 } : { aligned19_by2, 4'h0 };
   assign aligned19_by8 = saturated19[3] ? { 8'h00, aligned19_by4 } : { aligned19_by4, 8'h00 };
   assign aligned19 = saturated19[4] ? { 16'h0000, aligned19_by8[20:10] } : { aligned19_by8, 6'h00 };
-  assign { distance20_wide[6], distance20 } = larger5_0 - exponent20;
+  assign { distance20_wide[6], distance20 } = exponent - tree_1_20;
   assign saturated20 = distance20[4:0] | {5{distance20[5]}};
-  assign aligned20_by1 = saturated20[0] ? { 1'h0, product20 } : { product20, 1'h0 };
+  assign aligned20_by1 = saturated20[0] ? { 1'h0, tree_0_20 } : { tree_0_20, 1'h0 };
   assign aligned20_by2 = saturated20[1] ? { 2'h0, aligned20_by1 } : { aligned20_by1, 2'h0 };
   assign aligned20_by4 = saturated20[2] ? { 4'h0, aligned20_by2 } : { aligned20_by2, 4'h0 };
   assign aligned20_by8 = saturated20[3] ? { 8'h00, aligned20_by4 } : { aligned20_by4, 8'h00 };
   assign aligned20 = saturated20[4] ? { 16'h0000, aligned20_by8[20:10] } : { aligned20_by8, 6'h00 };
-  assign { distance21_wide[6], distance21 } = larger5_0 - exponent21;
+  assign { distance21_wide[6], distance21 } = exponent - tree_1_21;
   assign saturated21 = distance21[4:0] | {5{distance21[5]}};
-  assign aligned21_by1 = saturated21[0] ? { 1'h0, product21 } : { product21, 1'h0 };
+  assign aligned21_by1 = saturated21[0] ? { 1'h0, tree_0_21 } : { tree_0_21, 1'h0 };
   assign aligned21_by2 = saturated21[1] ? { 2'h0, aligned21_by1 } : { aligned21_by1, 2'h0 };
   assign aligned21_by4 = saturated21[2] ? { 4'h0, aligned21_by2 } : { aligned21_by2, 4'h0 };
   assign aligned21_by8 = saturated21[3] ? { 8'h00, aligned21_by4 } : { aligned21_by4, 8'h00 };
   assign aligned21 = saturated21[4] ? { 16'h0000, aligned21_by8[20:10] } : { aligned21_by8, 6'h00 };
-  assign { distance22_wide[6], distance22 } = larger5_0 - exponent22;
+  assign { distance22_wide[6], distance22 } = exponent - tree_1_22;
   assign saturated22 = distance22[4:0] | {5{distance22[5]}};
-  assign aligned22_by1 = saturated22[0] ? { 1'h0, product22 } : { product22, 1'h0 };
+  assign aligned22_by1 = saturated22[0] ? { 1'h0, tree_0_22 } : { tree_0_22, 1'h0 };
   assign aligned22_by2 = saturated22[1] ? { 2'h0, aligned22_by1 } : { aligned22_by1, 2'h0 };
   assign aligned22_by4 = saturated22[2] ? { 4'h0, aligned22_by2 } : { aligned22_by2, 4'h0 };
   assign aligned22_by8 = saturated22[3] ? { 8'h00, aligned22_by4 } : { aligned22_by4, 8'h00 };
   assign aligned22 = saturated22[4] ? { 16'h0000, aligned22_by8[20:10] } : { aligned22_by8, 6'h00 };
-  assign { distance23_wide[6], distance23 } = larger5_0 - exponent23;
+  assign { distance23_wide[6], distance23 } = exponent - tree_1_23;
   assign saturated23 = distance23[4:0] | {5{distance23[5]}};
-  assign aligned23_by1 = saturated23[0] ? { 1'h0, product23 } : { product23, 1'h0 };
+  assign aligned23_by1 = saturated23[0] ? { 1'h0, tree_0_23 } : { tree_0_23, 1'h0 };
   assign aligned23_by2 = saturated23[1] ? { 2'h0, aligned23_by1 } : { aligned23_by1, 2'h0 };
   assign aligned23_by4 = saturated23[2] ? { 4'h0, aligned23_by2 } : { aligned23_by2, 4'h0 };
   assign aligned23_by8 = saturated23[3] ? { 8'h00, aligned23_by4 } : { aligned23_by4, 8'h00 };
   assign aligned23 = saturated23[4] ? { 16'h0000, aligned23_by8[20:10] } : { aligned23_by8, 6'h00 };
-  assign { distance24_wide[6], distance24 } = larger5_0 - exponent24;
+  assign { distance24_wide[6], distance24 } = exponent - tree_1_24;
   assign saturated24 = distance24[4:0] | {5{distance24[5]}};
-  assign aligned24_by1 = saturated24[0] ? { 1'h0, product24 } : { product24, 1'h0 };
+  assign aligned24_by1 = saturated24[0] ? { 1'h0, tree_0_24 } : { tree_0_24, 1'h0 };
   assign aligned24_by2 = saturated24[1] ? { 2'h0, aligned24_by1 } : { aligned24_by1, 2'h0 };
   assign aligned24_by4 = saturated24[2] ? { 4'h0, aligned24_by2 } : { aligned24_by2, 4'h0 };
   assign aligned24_by8 = saturated24[3] ? { 8'h00, aligned24_by4 } : { aligned24_by4, 8'h00 };
   assign aligned24 = saturated24[4] ? { 16'h0000, aligned24_by8[20:10] } : { aligned24_by8, 6'h00 };
-  assign { distance25_wide[6], distance25 } = larger5_0 - exponent25;
+  assign { distance25_wide[6], distance25 } = exponent - tree_1_25;
   assign saturated25 = distance25[4:0] | {5{distance25[5]}};
-  assign aligned25_by1 = saturated25[0] ? { 1'h0, product25 } : { product25, 1'h0 };
+  assign aligned25_by1 = saturated25[0] ? { 1'h0, tree_0_25 } : { tree_0_25, 1'h0 };
   assign aligned25_by2 = saturated25[1] ? { 2'h0, aligned25_by1 } : { aligned25_by1, 2'h0 };
   assign aligned25_by4 = saturated25[2] ? { 4'h0, aligned25_by2 } : { aligned25_by2, 4'h0 };
   assign aligned25_by8 = saturated25[3] ? { 8'h00, aligned25_by4 } : { aligned25_by4, 8'h00 };
   assign aligned25 = saturated25[4] ? { 16'h0000, aligned25_by8[20:10] } : { aligned25_by8, 6'h00 };
-  assign { distance26_wide[6], distance26 } = larger5_0 - exponent26;
+  assign { distance26_wide[6], distance26 } = exponent - tree_1_26;
   assign saturated26 = distance26[4:0] | {5{distance26[5]}};
-  assign aligned26_by1 = saturated26[0] ? { 1'h0, product26 } : { product26, 1'h0 };
+  assign aligned26_by1 = saturated26[0] ? { 1'h0, tree_0_26 } : { tree_0_26, 1'h0 };
   assign aligned26_by2 = saturated26[1] ? { 2'h0, aligned26_by1 } : { aligned26_by1, 2'h0 };
   assign aligned26_by4 = saturated26[2] ? { 4'h0, aligned26_by2 } : { aligned26_by2, 4'h0 };
   assign aligned26_by8 = saturated26[3] ? { 8'h00, aligned26_by4 } : { aligned26_by4, 8'h00 };
   assign aligned26 = saturated26[4] ? { 16'h0000, aligned26_by8[20:10] } : { aligned26_by8, 6'h00 };
-  assign { distance27_wide[6], distance27 } = larger5_0 - exponent27;
+  assign { distance27_wide[6], distance27 } = exponent - tree_1_27;
   assign saturated27 = distance27[4:0] | {5{distance27[5]}};
-  assign aligned27_by1 = saturated27[0] ? { 1'h0, product27 } : { product27, 1'h0 };
+  assign aligned27_by1 = saturated27[0] ? { 1'h0, tree_0_27 } : { tree_0_27, 1'h0 };
   assign aligned27_by2 = saturated27[1] ? { 2'h0, aligned27_by1 } : { aligned27_by1, 2'h0 };
   assign aligned27_by4 = saturated27[2] ? { 4'h0, aligned27_by2 } : { aligned27_by2, 4'h0 };
   assign aligned27_by8 = saturated27[3] ? { 8'h00, aligned27_by4 } : { aligned27_by4, 8'h00 };
   assign aligned27 = saturated27[4] ? { 16'h0000, aligned27_by8[20:10] } : { aligned27_by8, 6'h00 };
-  assign { distance28_wide[6], distance28 } = larger5_0 - exponent28;
+  assign { distance28_wide[6], distance28 } = exponent - tree_1_28;
   assign saturated28 = distance28[4:0] | {5{distance28[5]}};
-  assign aligned28_by1 = saturated28[0] ? { 1'h0, product28 } : { product28, 1'h0 };
+  assign aligned28_by1 = saturated28[0] ? { 1'h0, tree_0_28 } : { tree_0_28, 1'h0 };
   assign aligned28_by2 = saturated28[1] ? { 2'h0, aligned28_by1 } : { aligned28_by1, 2'h0 };
   assign aligned28_by4 = saturated28[2] ? { 4'h0, aligned28_by2 } : { aligned28_by2, 4'h0 };
   assign aligned28_by8 = saturated28[3] ? { 8'h00, aligned28_by4 } : { aligned28_by4, 8'h00 };
   assign aligned28 = saturated28[4] ? { 16'h0000, aligned28_by8[20:10] } : { aligned28_by8, 6'h00 };
-  assign { distance29_wide[6], distance29 } = larger5_0 - exponent29;
+  assign { distance29_wide[6], distance29 } = exponent - tree_1_29;
   assign saturated29 = distance29[4:0] | {5{distance29[5]}};
-  assign aligned29_by1 = saturated29[0] ? { 1'h0, product29 } : { product29, 1'h0 };
+  assign aligned29_by1 = saturated29[0] ? { 1'h0, tree_0_29 } : { tree_0_29, 1'h0 };
   assign aligned29_by2 = saturated29[1] ? { 2'h0, aligned29_by1 } : { aligned29_by1, 2'h0 };
   assign aligned29_by4 = saturated29[2] ? { 4'h0, aligned29_by2 } : { aligned29_by2, 4'h0 };
   assign aligned29_by8 = saturated29[3] ? { 8'h00, aligned29_by4 } : { aligned29_by4, 8'h00 };
   assign aligned29 = saturated29[4] ? { 16'h0000, aligned29_by8[20:10] } : { aligned29_by8, 6'h00 };
-  assign { distance30_wide[6], distance30 } = larger5_0 - exponent30;
+  assign { distance30_wide[6], distance30 } = exponent - tree_1_30;
   assign saturated30 = distance30[4:0] | {5{distance30[5]}};
-  assign aligned30_by1 = saturated30[0] ? { 1'h0, product30 } : { product30, 1'h0 };
+  assign aligned30_by1 = saturated30[0] ? { 1'h0, tree_0_30 } : { tree_0_30, 1'h0 };
   assign aligned30_by2 = saturated30[1] ? { 2'h0, aligned30_by1 } : { aligned30_by1, 2'h0 };
   assign aligned30_by4 = saturated30[2] ? { 4'h0, aligned30_by2 } : { aligned30_by2, 4'h0 };
   assign aligned30_by8 = saturated30[3] ? { 8'h00, aligned30_by4 } : { aligned30_by4, 8'h00 };
   assign aligned30 = saturated30[4] ? { 16'h0000, aligned30_by8[20:10] } : { aligned30_by8, 6'h00 };
-  assign { distance31_wide[6], distance31 } = larger5_0 - exponent31;
+  assign { distance31_wide[6], distance31 } = exponent - tree_1_31;
   assign saturated31 = distance31[4:0] | {5{distance31[5]}};
-  assign aligned31_by1 = saturated31[0] ? { 1'h0, product31 } : { product31, 1'h0 };
+  assign aligned31_by1 = saturated31[0] ? { 1'h0, tree_0_31 } : { tree_0_31, 1'h0 };
   assign aligned31_by2 = saturated31[1] ? { 2'h0, aligned31_by1 } : { aligned31_by1, 2'h0 };
   assign aligned31_by4 = saturated31[2] ? { 4'h0, aligned31_by2 } : { aligned31_by2, 4'h0 };
   assign aligned31_by8 = saturated31[3] ? { 8'h00, aligned31_by4 } : { aligned31_by4, 8'h00 };
   assign aligned31 = saturated31[4] ? { 16'h0000, aligned31_by8[20:10] } : { aligned31_by8, 6'h00 };
-  assign negative_424[9] = a[108] ^ b[108];
-  assign negative_424[10] = a[119] ^ b[119];
-  assign negative_424[11] = a[130] ^ b[130];
-  assign negative_424[12] = a[141] ^ b[141];
-  assign negative_424[13] = a[152] ^ b[152];
-  assign negative_424[14] = a[163] ^ b[163];
-  assign negative_424[15] = a[174] ^ b[174];
-  assign negative_424[16] = a[185] ^ b[185];
-  assign negative_424[17] = a[196] ^ b[196];
-  assign negative_424[18] = a[207] ^ b[207];
-  assign negative_424[19] = a[218] ^ b[218];
-  assign negative_424[20] = a[229] ^ b[229];
-  assign negative_424[21] = a[240] ^ b[240];
-  assign negative_424[22] = a[251] ^ b[251];
-  assign negative_424[23] = a[262] ^ b[262];
-  assign negative_424[24] = a[273] ^ b[273];
-  assign negative_424[25] = a[284] ^ b[284];
-  assign negative_424[26] = a[295] ^ b[295];
-  assign negative_424[27] = a[306] ^ b[306];
-  assign negative_424[28] = a[317] ^ b[317];
-  assign negative_424[29] = a[328] ^ b[328];
-  assign negative_424[30] = a[339] ^ b[339];
-  assign negative_424[31] = a[350] ^ b[350];
-  assign last_difference = - aligned31;
-  assign last = negative_424[31] ? last_difference : { 1'h0, aligned31 };
-  assign total_1_0_xor = aligned0 ^ {27{negative_424[0]}};
-  assign total_1_0_xor_2 = aligned1 ^ {27{negative_424[1]}};
-  assign not_negative_424_1 = ~ negative_424[1];
-  assign { total_1_0, total_1_0_wide[0] } = { not_negative_424_0, total_1_0_xor, 1'h1 } + { not_negative_424_1, total_1_0_xor_2, negative_424[30] };
-  assign total_1_1_xor = aligned2 ^ {27{negative_424[2]}};
-  assign not_negative_424_2 = ~ negative_424[2];
-  assign total_1_1_xor_2 = aligned3 ^ {27{negative_424[3]}};
-  assign not_negative_424_3 = ~ negative_424[3];
-  assign { total_1_1, total_1_1_wide[0] } = { not_negative_424_2, total_1_1_xor, 1'h1 } + { not_negative_424_3, total_1_1_xor_2, negative_424[29] };
-  assign total_1_2_xor = aligned4 ^ {27{negative_424[4]}};
-  assign not_negative_424_4 = ~ negative_424[4];
-  assign total_1_2_xor_2 = aligned5 ^ {27{negative_424[5]}};
-  assign not_negative_424_5 = ~ negative_424[5];
-  assign { total_1_2, total_1_2_wide[0] } = { not_negative_424_4, total_1_2_xor, 1'h1 } + { not_negative_424_5, total_1_2_xor_2, negative_424[28] };
-  assign total_1_3_xor = aligned6 ^ {27{negative_424[6]}};
-  assign total_1_3_xor_2 = aligned7 ^ {27{negative_424[7]}};
-  assign not_negative_424_7 = ~ negative_424[7];
-  assign { total_1_3, total_1_3_wide[0] } = { not_negative_424_6, total_1_3_xor, 1'h1 } + { not_negative_424_7, total_1_3_xor_2, negative_424[27] };
-  assign total_1_4_xor = aligned8 ^ {27{negative_424[8]}};
-  assign not_negative_424_8 = ~ negative_424[8];
-  assign total_1_4_xor_2 = aligned9 ^ {27{negative_424[9]}};
-  assign not_negative_424_9 = ~ negative_424[9];
-  assign { total_1_4, total_1_4_wide[0] } = { not_negative_424_8, total_1_4_xor, 1'h1 } + { not_negative_424_9, total_1_4_xor_2, negative_424[26] };
-  assign total_1_5_xor = aligned10 ^ {27{negative_424[10]}};
-  assign not_negative_424_10 = ~ negative_424[10];
-  assign total_1_5_xor_2 = aligned11 ^ {27{negative_424[11]}};
-  assign not_negative_424_11 = ~ negative_424[11];
-  assign { total_1_5, total_1_5_wide[0] } = { not_negative_424_10, total_1_5_xor, 1'h1 } + { not_negative_424_11, total_1_5_xor_2, negative_424[25] };
-  assign total_1_6_xor = aligned12 ^ {27{negative_424[12]}};
-  assign not_negative_424_12 = ~ negative_424[12];
-  assign total_1_6_xor_2 = aligned13 ^ {27{negative_424[13]}};
-  assign not_negative_424_13 = ~ negative_424[13];
-  assign { total_1_6, total_1_6_wide[0] } = { not_negative_424_12, total_1_6_xor, 1'h1 } + { not_negative_424_13, total_1_6_xor_2, negative_424[24] };
-  assign total_1_7_xor = aligned14 ^ {27{negative_424[14]}};
-  assign not_negative_424_14 = ~ negative_424[14];
-  assign total_1_7_xor_2 = aligned15 ^ {27{negative_424[15]}};
-  assign not_negative_424_15 = ~ negative_424[15];
-  assign { total_1_7, total_1_7_wide[0] } = { not_negative_424_14, total_1_7_xor, 1'h1 } + { not_negative_424_15, total_1_7_xor_2, negative_424[23] };
-  assign total_1_8_xor = aligned16 ^ {27{negative_424[16]}};
-  assign not_negative_424_16 = ~ negative_424[16];
-  assign total_1_8_xor_2 = aligned17 ^ {27{negative_424[17]}};
-  assign not_negative_424_17 = ~ negative_424[17];
-  assign { total_1_8, total_1_8_wide[0] } = { not_negative_424_16, total_1_8_xor, 1'h1 } + { not_negative_424_17, total_1_8_xor_2, negative_424[22] };
-  assign total_1_9_xor = aligned18 ^ {27{negative_424[18]}};
-  assign not_negative_424_18 = ~ negative_424[18];
-  assign total_1_9_xor_2 = aligned19 ^ {27{negative_424[19]}};
-  assign not_negative_424_19 = ~ negative_424[19];
-  assign { total_1_9, total_1_9_wide[0] } = { not_negative_424_18, total_1_9_xor, 1'h1 } + { not_negative_424_19, total_1_9_xor_2, negative_424[21] };
-  assign total_1_10_xor = aligned20 ^ {27{negative_424[20]}};
-  assign not_negative_424_20 = ~ negative_424[20];
-  assign total_1_10_xor_2 = aligned21 ^ {27{negative_424[21]}};
-  assign not_negative_424_21 = ~ negative_424[21];
-  assign { total_1_10, total_1_10_wide[0] } = { not_negative_424_20, total_1_10_xor, 1'h1 } + { not_negative_424_21, total_1_10_xor_2, negative_424[20] };
-  assign total_1_11_xor = aligned22 ^ {27{negative_424[22]}};
-  assign not_negative_424_22 = ~ negative_424[22];
-  assign total_1_11_xor_2 = aligned23 ^ {27{negative_424[23]}};
-  assign not_negative_424_23 = ~ negative_424[23];
-  assign { total_1_11, total_1_11_wide[0] } = { not_negative_424_22, total_1_11_xor, 1'h1 } + { not_negative_424_23, total_1_11_xor_2, negative_424[19] };
-  assign total_1_12_xor = aligned24 ^ {27{negative_424[24]}};
-  assign not_negative_424_24 = ~ negative_424[24];
-  assign total_1_12_xor_2 = aligned25 ^ {27{negative_424[25]}};
-  assign not_negative_424_25 = ~ negative_424[25];
-  assign { total_1_12, total_1_12_wide[0] } = { not_negative_424_24, total_1_12_xor, 1'h1 } + { not_negative_424_25, total_1_12_xor_2, negative_424[18] };
-  assign total_1_13_xor = aligned26 ^ {27{negative_424[26]}};
-  assign not_negative_424_26 = ~ negative_424[26];
-  assign total_1_13_xor_2 = aligned27 ^ {27{negative_424[27]}};
-  assign not_negative_424_27 = ~ negative_424[27];
-  assign { total_1_13, total_1_13_wide[0] } = { not_negative_424_26, total_1_13_xor, 1'h1 } + { not_negative_424_27, total_1_13_xor_2, negative_424[17] };
-  assign total_1_14_xor = aligned28 ^ {27{negative_424[28]}};
-  assign not_negative_424_28 = ~ negative_424[28];
-  assign total_1_14_xor_2 = aligned29 ^ {27{negative_424[29]}};
-  assign not_negative_424_29 = ~ negative_424[29];
-  assign { total_1_14, total_1_14_wide[0] } = { not_negative_424_28, total_1_14_xor, 1'h1 } + { not_negative_424_29, total_1_14_xor_2, negative_424[16] };
-  assign total_1_15_xor = aligned30 ^ {27{negative_424[30]}};
-  assign not_negative_424_30 = ~ negative_424[30];
-  assign not_last_27 = ~ last[27];
-  assign { total_1_15, total_1_15_wide[0] } = { not_negative_424_30, total_1_15_xor, 1'h1 } + { not_last_27, last[26:0], negative_424[15] };
-  assign { total_2_0, total_2_0_wide[0] } = { total_1_0, 1'h1 } + { total_1_1, negative_424[14] };
-  assign { total_2_1, total_2_1_wide[0] } = { total_1_2, 1'h1 } + { total_1_3, negative_424[13] };
-  assign { total_2_2, total_2_2_wide[0] } = { total_1_4, 1'h1 } + { total_1_5, negative_424[12] };
-  assign { total_2_3, total_2_3_wide[0] } = { total_1_6, 1'h1 } + { total_1_7, negative_424[11] };
-  assign { total_2_4, total_2_4_wide[0] } = { total_1_8, 1'h1 } + { total_1_9, negative_424[10] };
-  assign { total_2_5, total_2_5_wide[0] } = { total_1_10, 1'h1 } + { total_1_11, negative_424[9] };
-  assign { total_2_6, total_2_6_wide[0] } = { total_1_12, 1'h1 } + { total_1_13, negative_424[8] };
-  assign { total_2_7, total_2_7_wide[0] } = { total_1_14, 1'h1 } + { total_1_15, negative_424[7] };
-  assign { total_3_0, total_3_0_wide[0] } = { total_2_0, 1'h1 } + { total_2_1, negative_424[6] };
-  assign { total_3_1, total_3_1_wide[0] } = { total_2_2, 1'h1 } + { total_2_3, negative_424[5] };
-  assign { total_3_2, total_3_2_wide[0] } = { total_2_4, 1'h1 } + { total_2_5, negative_424[4] };
-  assign { total_3_3, total_3_3_wide[0] } = { total_2_6, 1'h1 } + { total_2_7, negative_424[3] };
-  assign { total_4_0, total_4_0_wide[0] } = { total_3_0, 1'h1 } + { total_3_1, negative_424[2] };
-  assign { total_4_1, total_4_1_wide[0] } = { total_3_2, 1'h1 } + { total_3_3, negative_424[1] };
-  assign { total[32], sum[31:0], total_wide[0] } = { tree_word0, 1'h1 } + { tree_word1, tree_one };
-  assign positives_and = negative_424[0] & a_8_and_b_8;
-  assign positives_not = ~ positives_and;
-  assign positives[0] = positives_or & positives_not;
-  assign positives_or = | { b[10], a[10] };
-  assign negative_424[0] = a[9] ^ b[9];
-  assign not_negative_424_0 = ~ negative_424[0];
-  assign a_8_and_b_8 = a[8] & b[8];
-  assign negatives_and = not_negative_424_0 & a_8_and_b_8;
-  assign negatives_not = ~ negatives_and;
-  assign negatives[0] = positives_or & negatives_not;
-  assign positives_and_2 = negative_424[1] & a_19_and_b_19;
-  assign positives_not_2 = ~ positives_and_2;
-  assign positives[1] = positives_or_2 & positives_not_2;
-  assign positives_or_2 = | { b[21], a[21] };
-  assign negative_424[1] = a[20] ^ b[20];
-  assign a_19_and_b_19 = a[19] & b[19];
-  assign negatives_and_2 = not_negative_424_1 & a_19_and_b_19;
-  assign negatives_not_2 = ~ negatives_and_2;
-  assign negatives[1] = positives_or_2 & negatives_not_2;
-  assign positives_and_3 = negative_424[2] & a_30_and_b_30;
-  assign positives_not_3 = ~ positives_and_3;
-  assign positives[2] = positives_or_3 & positives_not_3;
-  assign positives_or_3 = | { b[32], a[32] };
-  assign negative_424[2] = a[31] ^ b[31];
-  assign a_30_and_b_30 = a[30] & b[30];
-  assign negatives_and_3 = not_negative_424_2 & a_30_and_b_30;
-  assign negatives_not_3 = ~ negatives_and_3;
-  assign negatives[2] = positives_or_3 & negatives_not_3;
-  assign positives_and_4 = negative_424[3] & a_41_and_b_41;
-  assign positives_not_4 = ~ positives_and_4;
-  assign positives[3] = positives_or_4 & positives_not_4;
-  assign positives_or_4 = | { b[43], a[43] };
-  assign negative_424[3] = a[42] ^ b[42];
-  assign a_41_and_b_41 = a[41] & b[41];
-  assign negatives_and_4 = not_negative_424_3 & a_41_and_b_41;
-  assign negatives_not_4 = ~ negatives_and_4;
-  assign negatives[3] = positives_or_4 & negatives_not_4;
-  assign positives_and_5 = negative_424[4] & a_52_and_b_52;
-  assign positives_not_5 = ~ positives_and_5;
-  assign positives[4] = positives_or_5 & positives_not_5;
-  assign positives_or_5 = | { b[54], a[54] };
-  assign negative_424[4] = a[53] ^ b[53];
-  assign a_52_and_b_52 = a[52] & b[52];
-  assign negatives_and_5 = not_negative_424_4 & a_52_and_b_52;
-  assign negatives_not_5 = ~ negatives_and_5;
-  assign negatives[4] = positives_or_5 & negatives_not_5;
-  assign positives_and_6 = negative_424[5] & a_63_and_b_63;
-  assign positives_not_6 = ~ positives_and_6;
-  assign positives[5] = positives_or_6 & positives_not_6;
-  assign positives_or_6 = | { b[65], a[65] };
-  assign negative_424[5] = a[64] ^ b[64];
-  assign a_63_and_b_63 = a[63] & b[63];
-  assign negatives_and_6 = not_negative_424_5 & a_63_and_b_63;
-  assign negatives_not_6 = ~ negatives_and_6;
-  assign negatives[5] = positives_or_6 & negatives_not_6;
-  assign positives_and_7 = negative_424[6] & a_74_and_b_74;
-  assign positives_not_7 = ~ positives_and_7;
-  assign positives[6] = positives_or_7 & positives_not_7;
-  assign positives_or_7 = | { b[76], a[76] };
-  assign negative_424[6] = a[75] ^ b[75];
-  assign not_negative_424_6 = ~ negative_424[6];
-  assign a_74_and_b_74 = a[74] & b[74];
-  assign negatives_and_7 = not_negative_424_6 & a_74_and_b_74;
-  assign negatives_not_7 = ~ negatives_and_7;
-  assign negatives[6] = positives_or_7 & negatives_not_7;
-  assign positives_and_8 = negative_424[7] & a_85_and_b_85;
-  assign positives_not_8 = ~ positives_and_8;
-  assign positives[7] = positives_or_8 & positives_not_8;
-  assign positives_or_8 = | { b[87], a[87] };
-  assign negative_424[7] = a[86] ^ b[86];
-  assign a_85_and_b_85 = a[85] & b[85];
-  assign negatives_and_8 = not_negative_424_7 & a_85_and_b_85;
-  assign negatives_not_8 = ~ negatives_and_8;
-  assign negatives[7] = positives_or_8 & negatives_not_8;
-  assign negative_424[8] = a[97] ^ b[97];
-  assign a_96_and_b_96 = a[96] & b[96];
-  assign positives_and_9 = negative_424[8] & a_96_and_b_96;
-  assign positives_not_9 = ~ positives_and_9;
-  assign positives[8] = positives_or_9 & positives_not_9;
-  assign positives_or_9 = | { b[98], a[98] };
-  assign negatives_and_9 = not_negative_424_8 & a_96_and_b_96;
-  assign negatives_not_9 = ~ negatives_and_9;
-  assign negatives[8] = positives_or_9 & negatives_not_9;
-  assign positives_or_10 = | { b[109], a[109] };
-  assign a_107_and_b_107 = a[107] & b[107];
-  assign positives_and_10 = negative_424[9] & a_107_and_b_107;
-  assign positives_not_10 = ~ positives_and_10;
-  assign positives[9] = positives_or_10 & positives_not_10;
-  assign negatives_and_10 = not_negative_424_9 & a_107_and_b_107;
-  assign negatives_not_10 = ~ negatives_and_10;
-  assign negatives[9] = positives_or_10 & negatives_not_10;
-  assign positives_or_11 = | { b[120], a[120] };
-  assign a_118_and_b_118 = a[118] & b[118];
-  assign positives_and_11 = negative_424[10] & a_118_and_b_118;
-  assign positives_not_11 = ~ positives_and_11;
-  assign positives[10] = positives_or_11 & positives_not_11;
-  assign negatives_and_11 = not_negative_424_10 & a_118_and_b_118;
-  assign negatives_not_11 = ~ negatives_and_11;
-  assign negatives[10] = positives_or_11 & negatives_not_11;
-  assign positives_or_12 = | { b[131], a[131] };
-  assign a_129_and_b_129 = a[129] & b[129];
-  assign positives_and_12 = negative_424[11] & a_129_and_b_129;
-  assign positives_not_12 = ~ positives_and_12;
-  assign positives[11] = positives_or_12 & positives_not_12;
-  assign negatives_and_12 = not_negative_424_11 & a_129_and_b_129;
-  assign negatives_not_12 = ~ negatives_and_12;
-  assign negatives[11] = positives_or_12 & negatives_not_12;
-  assign positives_or_13 = | { b[142], a[142] };
-  assign a_140_and_b_140 = a[140] & b[140];
-  assign positives_and_13 = negative_424[12] & a_140_and_b_140;
-  assign positives_not_13 = ~ positives_and_13;
-  assign positives[12] = positives_or_13 & positives_not_13;
-  assign negatives_and_13 = not_negative_424_12 & a_140_and_b_140;
-  assign negatives_not_13 = ~ negatives_and_13;
-  assign negatives[12] = positives_or_13 & negatives_not_13;
-  assign positives_or_14 = | { b[153], a[153] };
-  assign a_151_and_b_151 = a[151] & b[151];
-  assign positives_and_14 = negative_424[13] & a_151_and_b_151;
-  assign positives_not_14 = ~ positives_and_14;
-  assign positives[13] = positives_or_14 & positives_not_14;
-  assign negatives_and_14 = not_negative_424_13 & a_151_and_b_151;
-  assign negatives_not_14 = ~ negatives_and_14;
-  assign negatives[13] = positives_or_14 & negatives_not_14;
-  assign positives_or_15 = | { b[164], a[164] };
-  assign a_162_and_b_162 = a[162] & b[162];
-  assign positives_and_15 = negative_424[14] & a_162_and_b_162;
-  assign positives_not_15 = ~ positives_and_15;
-  assign positives[14] = positives_or_15 & positives_not_15;
-  assign negatives_and_15 = not_negative_424_14 & a_162_and_b_162;
-  assign negatives_not_15 = ~ negatives_and_15;
-  assign negatives[14] = positives_or_15 & negatives_not_15;
-  assign positives_or_16 = | { b[175], a[175] };
-  assign a_173_and_b_173 = a[173] & b[173];
-  assign positives_and_16 = negative_424[15] & a_173_and_b_173;
-  assign positives_not_16 = ~ positives_and_16;
-  assign positives[15] = positives_or_16 & positives_not_16;
-  assign negatives_and_16 = not_negative_424_15 & a_173_and_b_173;
-  assign negatives_not_16 = ~ negatives_and_16;
-  assign negatives[15] = positives_or_16 & negatives_not_16;
-  assign positives_or_17 = | { b[186], a[186] };
-  assign a_184_and_b_184 = a[184] & b[184];
-  assign positives_and_17 = negative_424[16] & a_184_and_b_184;
-  assign positives_not_17 = ~ positives_and_17;
-  assign positives[16] = positives_or_17 & positives_not_17;
-  assign negatives_and_17 = not_negative_424_16 & a_184_and_b_184;
-  assign negatives_not_17 = ~ negatives_and_17;
-  assign negatives[16] = positives_or_17 & negatives_not_17;
-  assign positives_or_18 = | { b[197], a[197] };
-  assign a_195_and_b_195 = a[195] & b[195];
-  assign positives_and_18 = negative_424[17] & a_195_and_b_195;
-  assign positives_not_18 = ~ positives_and_18;
-  assign positives[17] = positives_or_18 & positives_not_18;
-  assign negatives_and_18 = not_negative_424_17 & a_195_and_b_195;
-  assign negatives_not_18 = ~ negatives_and_18;
-  assign negatives[17] = positives_or_18 & negatives_not_18;
-  assign positives_or_19 = | { b[208], a[208] };
-  assign a_206_and_b_206 = a[206] & b[206];
-  assign positives_and_19 = negative_424[18] & a_206_and_b_206;
-  assign positives_not_19 = ~ positives_and_19;
-  assign positives[18] = positives_or_19 & positives_not_19;
-  assign negatives_and_19 = not_negative_424_18 & a_206_and_b_206;
-  assign negatives_not_19 = ~ negatives_and_19;
-  assign negatives[18] = positives_or_19 & negatives_not_19;
-  assign positives_or_20 = | { b[219], a[219] };
-  assign a_217_and_b_217 = a[217] & b[217];
-  assign positives_and_20 = negative_424[19] & a_217_and_b_217;
-  assign positives_not_20 = ~ positives_and_20;
-  assign positives[19] = positives_or_20 & positives_not_20;
-  assign negatives_and_20 = not_negative_424_19 & a_217_and_b_217;
-  assign negatives_not_20 = ~ negatives_and_20;
-  assign negatives[19] = positives_or_20 & negatives_not_20;
-  assign positives_or_21 = | { b[230], a[230] };
-  assign a_228_and_b_228 = a[228] & b[228];
-  assign positives_and_21 = negative_424[20] & a_228_and_b_228;
-  assign positives_not_21 = ~ positives_and_21;
-  assign positives[20] = positives_or_21 & positives_not_21;
-  assign negatives_and_21 = not_negative_424_20 & a_228_and_b_228;
-  assign negatives_not_21 = ~ negatives_and_21;
-  assign negatives[20] = positives_or_21 & negatives_not_21;
-  assign positives_or_22 = | { b[241], a[241] };
-  assign a_239_and_b_239 = a[239] & b[239];
-  assign positives_and_22 = negative_424[21] & a_239_and_b_239;
-  assign positives_not_22 = ~ positives_and_22;
-  assign positives[21] = positives_or_22 & positives_not_22;
-  assign negatives_and_22 = not_negative_424_21 & a_239_and_b_239;
-  assign negatives_not_22 = ~ negatives_and_22;
-  assign negatives[21] = positives_or_22 & negatives_not_22;
-  assign positives_or_23 = | { b[252], a[252] };
-  assign a_250_and_b_250 = a[250] & b[250];
-  assign positives_and_23 = negative_424[22] & a_250_and_b_250;
-  assign positives_not_23 = ~ positives_and_23;
-  assign positives[22] = positives_or_23 & positives_not_23;
-  assign negatives_and_23 = not_negative_424_22 & a_250_and_b_250;
-  assign negatives_not_23 = ~ negatives_and_23;
-  assign negatives[22] = positives_or_23 & negatives_not_23;
-  assign positives_or_24 = | { b[263], a[263] };
-  assign a_261_and_b_261 = a[261] & b[261];
-  assign positives_and_24 = negative_424[23] & a_261_and_b_261;
-  assign positives_not_24 = ~ positives_and_24;
-  assign positives[23] = positives_or_24 & positives_not_24;
-  assign negatives_and_24 = not_negative_424_23 & a_261_and_b_261;
-  assign negatives_not_24 = ~ negatives_and_24;
-  assign negatives[23] = positives_or_24 & negatives_not_24;
-  assign positives_or_25 = | { b[274], a[274] };
-  assign a_272_and_b_272 = a[272] & b[272];
-  assign positives_and_25 = negative_424[24] & a_272_and_b_272;
-  assign positives_not_25 = ~ positives_and_25;
-  assign positives[24] = positives_or_25 & positives_not_25;
-  assign negatives_and_25 = not_negative_424_24 & a_272_and_b_272;
-  assign negatives_not_25 = ~ negatives_and_25;
-  assign negatives[24] = positives_or_25 & negatives_not_25;
-  assign positives_or_26 = | { b[285], a[285] };
-  assign a_283_and_b_283 = a[283] & b[283];
-  assign positives_and_26 = negative_424[25] & a_283_and_b_283;
-  assign positives_not_26 = ~ positives_and_26;
-  assign positives[25] = positives_or_26 & positives_not_26;
-  assign negatives_and_26 = not_negative_424_25 & a_283_and_b_283;
-  assign negatives_not_26 = ~ negatives_and_26;
-  assign negatives[25] = positives_or_26 & negatives_not_26;
-  assign positives_or_27 = | { b[296], a[296] };
-  assign a_294_and_b_294 = a[294] & b[294];
-  assign positives_and_27 = negative_424[26] & a_294_and_b_294;
-  assign positives_not_27 = ~ positives_and_27;
-  assign positives[26] = positives_or_27 & positives_not_27;
-  assign negatives_and_27 = not_negative_424_26 & a_294_and_b_294;
-  assign negatives_not_27 = ~ negatives_and_27;
-  assign negatives[26] = positives_or_27 & negatives_not_27;
-  assign positives_or_28 = | { b[307], a[307] };
-  assign a_305_and_b_305 = a[305] & b[305];
-  assign positives_and_28 = negative_424[27] & a_305_and_b_305;
-  assign positives_not_28 = ~ positives_and_28;
-  assign positives[27] = positives_or_28 & positives_not_28;
-  assign negatives_and_28 = not_negative_424_27 & a_305_and_b_305;
-  assign negatives_not_28 = ~ negatives_and_28;
-  assign negatives[27] = positives_or_28 & negatives_not_28;
-  assign positives_or_29 = | { b[318], a[318] };
-  assign a_316_and_b_316 = a[316] & b[316];
-  assign positives_and_29 = negative_424[28] & a_316_and_b_316;
-  assign positives_not_29 = ~ positives_and_29;
-  assign positives[28] = positives_or_29 & positives_not_29;
-  assign negatives_and_29 = not_negative_424_28 & a_316_and_b_316;
-  assign negatives_not_29 = ~ negatives_and_29;
-  assign negatives[28] = positives_or_29 & negatives_not_29;
-  assign positives_or_30 = | { b[329], a[329] };
-  assign a_327_and_b_327 = a[327] & b[327];
-  assign positives_and_30 = negative_424[29] & a_327_and_b_327;
-  assign positives_not_30 = ~ positives_and_30;
-  assign positives[29] = positives_or_30 & positives_not_30;
-  assign negatives_and_30 = not_negative_424_29 & a_327_and_b_327;
-  assign negatives_not_30 = ~ negatives_and_30;
-  assign negatives[29] = positives_or_30 & negatives_not_30;
-  assign positives_or_31 = | { b[340], a[340] };
-  assign a_338_and_b_338 = a[338] & b[338];
-  assign positives_and_31 = negative_424[30] & a_338_and_b_338;
-  assign positives_not_31 = ~ positives_and_31;
-  assign positives[30] = positives_or_31 & positives_not_31;
-  assign negatives_and_31 = not_negative_424_30 & a_338_and_b_338;
-  assign negatives_not_31 = ~ negatives_and_31;
-  assign negatives[30] = positives_or_31 & negatives_not_31;
-  assign positives_or_32 = | { b[351], a[351] };
-  assign a_349_and_b_349 = a[349] & b[349];
-  assign positives_and_32 = negative_424[31] & a_349_and_b_349;
-  assign positives_not_32 = ~ positives_and_32;
-  assign positives[31] = positives_or_32 & positives_not_32;
-  assign not_negative_424_31 = ~ negative_424[31];
-  assign negatives_and_32 = not_negative_424_31 & a_349_and_b_349;
-  assign negatives_not_32 = ~ negatives_and_32;
-  assign negatives[31] = positives_or_32 & negatives_not_32;
+  assign word0[26:0] = aligned0 ^ {27{sign0}};
+  assign word0[27] = ~ sign0;
+  assign word1[26:0] = aligned1 ^ {27{sign1}};
+  assign word1[27] = ~ sign1;
+  assign word2[26:0] = aligned2 ^ {27{sign2}};
+  assign word2[27] = ~ sign2;
+  assign word3[26:0] = aligned3 ^ {27{sign3}};
+  assign word3[27] = ~ sign3;
+  assign word4[26:0] = aligned4 ^ {27{sign4}};
+  assign word4[27] = ~ sign4;
+  assign word5[26:0] = aligned5 ^ {27{sign5}};
+  assign word5[27] = ~ sign5;
+  assign word6[26:0] = aligned6 ^ {27{sign6}};
+  assign word6[27] = ~ sign6;
+  assign word7[26:0] = aligned7 ^ {27{sign7}};
+  assign word7[27] = ~ sign7;
+  assign word8[26:0] = aligned8 ^ {27{sign8}};
+  assign word8[27] = ~ sign8;
+  assign word9[26:0] = aligned9 ^ {27{sign9}};
+  assign word9[27] = ~ sign9;
+  assign word10[26:0] = aligned10 ^ {27{sign10}};
+  assign word10[27] = ~ sign10;
+  assign word11[26:0] = aligned11 ^ {27{sign11}};
+  assign word11[27] = ~ sign11;
+  assign word12[26:0] = aligned12 ^ {27{sign12}};
+  assign word12[27] = ~ sign12;
+  assign word13[26:0] = aligned13 ^ {27{sign13}};
+  assign word13[27] = ~ sign13;
+  assign word14[26:0] = aligned14 ^ {27{sign14}};
+  assign word14[27] = ~ sign14;
+  assign word15[26:0] = aligned15 ^ {27{sign15}};
+  assign word15[27] = ~ sign15;
+  assign word16[26:0] = aligned16 ^ {27{sign16}};
+  assign word16[27] = ~ sign16;
+  assign word17[26:0] = aligned17 ^ {27{sign17}};
+  assign word17[27] = ~ sign17;
+  assign word18[26:0] = aligned18 ^ {27{sign18}};
+  assign word18[27] = ~ sign18;
+  assign word19[26:0] = aligned19 ^ {27{sign19}};
+  assign word19[27] = ~ sign19;
+  assign word20[26:0] = aligned20 ^ {27{sign20}};
+  assign word20[27] = ~ sign20;
+  assign word21[26:0] = aligned21 ^ {27{sign21}};
+  assign word21[27] = ~ sign21;
+  assign word22[26:0] = aligned22 ^ {27{sign22}};
+  assign word22[27] = ~ sign22;
+  assign word23[26:0] = aligned23 ^ {27{sign23}};
+  assign word23[27] = ~ sign23;
+  assign word24[26:0] = aligned24 ^ {27{sign24}};
+  assign word24[27] = ~ sign24;
+  assign word25[26:0] = aligned25 ^ {27{sign25}};
+  assign word25[27] = ~ sign25;
+  assign word26[26:0] = aligned26 ^ {27{sign26}};
+  assign word26[27] = ~ sign26;
+  assign word27[26:0] = aligned27 ^ {27{sign27}};
+  assign word27[27] = ~ sign27;
+  assign word28[26:0] = aligned28 ^ {27{sign28}};
+  assign word28[27] = ~ sign28;
+  assign word29[26:0] = aligned29 ^ {27{sign29}};
+  assign word29[27] = ~ sign29;
+  assign word30[26:0] = aligned30 ^ {27{sign30}};
+  assign word30[27] = ~ sign30;
+  assign word31[26:0] = aligned31 ^ {27{sign31}};
+  assign word31[27] = ~ sign31;
+  assign total_1_0_sum = total_1_0_sum_xor ^ word1;
+  assign total_1_0_carry_and = { 27'h0000000, sign31 } & word0;
+  assign total_1_0_sum_xor = { 27'h0000000, sign31 } ^ word0;
+  assign total_1_0_carry_and_2 = word1 & total_1_0_sum_xor;
+  assign total_1_0_carry[28:1] = total_1_0_carry_and | total_1_0_carry_and_2;
+  assign total_1_2_sum = word2_xor_word3 ^ word4;
+  assign word2_and_word3 = word2 & word3;
+  assign word2_xor_word3 = word2 ^ word3;
+  assign total_1_2_carry_and = word4 & word2_xor_word3;
+  assign total_1_2_carry[28:1] = word2_and_word3 | total_1_2_carry_and;
+  assign total_1_4_sum = word5_xor_word6 ^ word7;
+  assign word5_and_word6 = word5 & word6;
+  assign word5_xor_word6 = word5 ^ word6;
+  assign total_1_4_carry_and = word7 & word5_xor_word6;
+  assign total_1_4_carry[28:1] = word5_and_word6 | total_1_4_carry_and;
+  assign total_1_6_sum = word8_xor_word9 ^ word10;
+  assign word8_and_word9 = word8 & word9;
+  assign word8_xor_word9 = word8 ^ word9;
+  assign total_1_6_carry_and = word10 & word8_xor_word9;
+  assign total_1_6_carry[28:1] = word8_and_word9 | total_1_6_carry_and;
+  assign total_1_8_sum = word11_xor_word12 ^ word13;
+  assign word11_and_word12 = word11 & word12;
+  assign word11_xor_word12 = word11 ^ word12;
+  assign total_1_8_carry_and = word13 & word11_xor_word12;
+  assign total_1_8_carry[28:1] = word11_and_word12 | total_1_8_carry_and;
+  assign total_1_10_sum = word14_xor_word15 ^ word16;
+  assign word14_and_word15 = word14 & word15;
+  assign word14_xor_word15 = word14 ^ word15;
+  assign total_1_10_carry_and = word16 & word14_xor_word15;
+  assign total_1_10_carry[28:1] = word14_and_word15 | total_1_10_carry_and;
+  assign total_1_12_sum = word17_xor_word18 ^ word19;
+  assign word17_and_word18 = word17 & word18;
+  assign word17_xor_word18 = word17 ^ word18;
+  assign total_1_12_carry_and = word19 & word17_xor_word18;
+  assign total_1_12_carry[28:1] = word17_and_word18 | total_1_12_carry_and;
+  assign total_1_14_sum = word20_xor_word21 ^ word22;
+  assign word20_and_word21 = word20 & word21;
+  assign word20_xor_word21 = word20 ^ word21;
+  assign total_1_14_carry_and = word22 & word20_xor_word21;
+  assign total_1_14_carry[28:1] = word20_and_word21 | total_1_14_carry_and;
+  assign total_1_16_sum = word23_xor_word24 ^ word25;
+  assign word23_and_word24 = word23 & word24;
+  assign word23_xor_word24 = word23 ^ word24;
+  assign total_1_16_carry_and = word25 & word23_xor_word24;
+  assign total_1_16_carry[28:1] = word23_and_word24 | total_1_16_carry_and;
+  assign total_1_18_sum = word26_xor_word27 ^ word28;
+  assign word26_and_word27 = word26 & word27;
+  assign word26_xor_word27 = word26 ^ word27;
+  assign total_1_18_carry_and = word28 & word26_xor_word27;
+  assign total_1_18_carry[28:1] = word26_and_word27 | total_1_18_carry_and;
+  assign total_1_20_sum = word29_xor_word30 ^ word31;
+  assign word29_and_word30 = word29 & word30;
+  assign word29_xor_word30 = word29 ^ word30;
+  assign total_1_20_carry_and = word31 & word29_xor_word30;
+  assign total_1_20_carry[28:1] = word29_and_word30 | total_1_20_carry_and;
+  assign total_2_0_sum = total_1_0_sum_xor_total_1_2_sum ^ total_1_4_sum;
+  assign total_1_0_sum_and_total_1_2_sum = total_1_0_sum & total_1_2_sum;
+  assign total_1_0_sum_xor_total_1_2_sum = total_1_0_sum ^ total_1_2_sum;
+  assign total_2_0_carry_and = total_1_4_sum & total_1_0_sum_xor_total_1_2_sum;
+  assign total_2_0_carry[28:1] = total_1_0_sum_and_total_1_2_sum | total_2_0_carry_and;
+  assign total_2_2_sum = total_1_6_sum_xor_total_1_8_sum ^ total_1_10_sum;
+  assign total_1_6_sum_and_total_1_8_sum = total_1_6_sum & total_1_8_sum;
+  assign total_1_6_sum_xor_total_1_8_sum = total_1_6_sum ^ total_1_8_sum;
+  assign total_2_2_carry_and = total_1_10_sum & total_1_6_sum_xor_total_1_8_sum;
+  assign total_2_2_carry[28:1] = total_1_6_sum_and_total_1_8_sum | total_2_2_carry_and;
+  assign total_2_4_sum = total_1_12_sum_xor_total_1_14_sum ^ total_1_16_sum;
+  assign total_1_12_sum_and_total_1_14_sum = total_1_12_sum & total_1_14_sum;
+  assign total_1_12_sum_xor_total_1_14_sum = total_1_12_sum ^ total_1_14_sum;
+  assign total_2_4_carry_and = total_1_16_sum & total_1_12_sum_xor_total_1_14_sum;
+  assign total_2_4_carry[28:1] = total_1_12_sum_and_total_1_14_sum | total_2_4_carry_and;
+  assign total_2_6_sum = { 1'h0, total_1_18_sum_xor_total_1_20_sum } ^ { total_1_0_carry[28:1], sign30 };
+  assign total_1_18_sum_and_total_1_20_sum = total_1_18_sum & total_1_20_sum;
+  assign total_1_18_sum_xor_total_1_20_sum = total_1_18_sum ^ total_1_20_sum;
+  assign total_2_6_carry_and = { total_1_0_carry[28:1], sign30 } & { 1'h0, total_1_18_sum_xor_total_1_20_sum };
+  assign total_2_6_carry[29:1] = { 1'h0, total_1_18_sum_and_total_1_20_sum } | total_2_6_carry_and;
+  assign total_2_8_sum = total_2_8_sum_xor ^ { total_1_6_carry[28:1], sign27 };
+  assign total_2_8_carry_and = { total_1_2_carry[28:1], sign29 } & { total_1_4_carry[28:1], sign28 };
+  assign total_2_8_sum_xor = { total_1_2_carry[28:1], sign29 } ^ { total_1_4_carry[28:1], sign28 };
+  assign total_2_8_carry_and_2 = { total_1_6_carry[28:1], sign27 } & total_2_8_sum_xor;
+  assign total_2_8_carry[29:1] = total_2_8_carry_and | total_2_8_carry_and_2;
+  assign total_2_10_sum = total_2_10_sum_xor ^ { total_1_12_carry[28:1], sign24 };
+  assign total_2_10_carry_and = { total_1_8_carry[28:1], sign26 } & { total_1_10_carry[28:1], sign25 };
+  assign total_2_10_sum_xor = { total_1_8_carry[28:1], sign26 } ^ { total_1_10_carry[28:1], sign25 };
+  assign total_2_10_carry_and_2 = { total_1_12_carry[28:1], sign24 } & total_2_10_sum_xor;
+  assign total_2_10_carry[29:1] = total_2_10_carry_and | total_2_10_carry_and_2;
+  assign total_2_12_sum = total_2_12_sum_xor ^ { total_1_18_carry[28:1], sign21 };
+  assign total_2_12_carry_and = { total_1_14_carry[28:1], sign23 } & { total_1_16_carry[28:1], sign22 };
+  assign total_2_12_sum_xor = { total_1_14_carry[28:1], sign23 } ^ { total_1_16_carry[28:1], sign22 };
+  assign total_2_12_carry_and_2 = { total_1_18_carry[28:1], sign21 } & total_2_12_sum_xor;
+  assign total_2_12_carry[29:1] = total_2_12_carry_and | total_2_12_carry_and_2;
+  assign total_2_0_sum_xor_total_2_2_sum = total_2_0_sum ^ total_2_2_sum;
+  assign total_3_0_sum = total_2_0_sum_xor_total_2_2_sum ^ total_2_4_sum;
+  assign total_2_0_sum_and_total_2_2_sum = total_2_0_sum & total_2_2_sum;
+  assign total_3_0_carry_and = total_2_4_sum & total_2_0_sum_xor_total_2_2_sum;
+  assign total_3_0_carry[28:1] = total_2_0_sum_and_total_2_2_sum | total_3_0_carry_and;
+  assign total_3_2_sum_xor = { total_1_20_carry[28:1], sign20 } ^ { total_2_0_carry[28:1], sign19 };
+  assign total_3_2_sum = total_3_2_sum_xor ^ { total_2_2_carry[28:1], sign18 };
+  assign total_3_2_carry_and = { total_1_20_carry[28:1], sign20 } & { total_2_0_carry[28:1], sign19 };
+  assign total_3_2_carry_and_2 = { total_2_2_carry[28:1], sign18 } & total_3_2_sum_xor;
+  assign total_3_2_carry[29:1] = total_3_2_carry_and | total_3_2_carry_and_2;
+  assign total_3_4_sum_xor = { total_2_4_carry[28:1], sign17 } ^ total_2_6_sum;
+  assign total_3_4_sum = total_3_4_sum_xor ^ total_2_8_sum;
+  assign total_3_4_carry_and = { total_2_4_carry[28:1], sign17 } & total_2_6_sum;
+  assign total_3_4_carry_and_2 = total_2_8_sum & total_3_4_sum_xor;
+  assign total_3_4_carry[29:1] = total_3_4_carry_and | total_3_4_carry_and_2;
+  assign total_2_10_sum_xor_total_2_12_sum = total_2_10_sum ^ total_2_12_sum;
+  assign total_3_6_sum = { 1'h0, total_2_10_sum_xor_total_2_12_sum } ^ { total_2_6_carry[29:1], sign16 };
+  assign total_2_10_sum_and_total_2_12_sum = total_2_10_sum & total_2_12_sum;
+  assign total_3_6_carry_and = { total_2_6_carry[29:1], sign16 } & { 1'h0, total_2_10_sum_xor_total_2_12_sum };
+  assign total_3_6_carry[30:1] = { 1'h0, total_2_10_sum_and_total_2_12_sum } | total_3_6_carry_and;
+  assign total_3_8_sum_xor = { total_2_8_carry[29:1], sign15 } ^ { total_2_10_carry[29:1], sign14 };
+  assign total_3_8_sum = total_3_8_sum_xor ^ { total_2_12_carry[29:1], sign13 };
+  assign total_3_8_carry_and = { total_2_8_carry[29:1], sign15 } & { total_2_10_carry[29:1], sign14 };
+  assign total_3_8_carry_and_2 = { total_2_12_carry[29:1], sign13 } & total_3_8_sum_xor;
+  assign total_3_8_carry[30:1] = total_3_8_carry_and | total_3_8_carry_and_2;
+  assign total_4_0_sum_xor = { 1'h0, total_3_0_sum } ^ { total_3_0_carry[28:1], sign12 };
+  assign total_4_0_sum = total_4_0_sum_xor ^ total_3_2_sum;
+  assign total_4_0_carry_and = { 1'h0, total_3_0_sum } & { total_3_0_carry[28:1], sign12 };
+  assign total_4_0_carry_and_2 = total_3_2_sum & total_4_0_sum_xor;
+  assign total_4_0_carry[29:1] = total_4_0_carry_and | total_4_0_carry_and_2;
+  assign total_4_2_sum_xor = { 1'h0, total_3_4_sum } ^ { total_3_2_carry[29:1], sign11 };
+  assign total_4_2_sum = total_4_2_sum_xor ^ { total_3_4_carry[29:1], sign10 };
+  assign total_4_2_carry_and = { 1'h0, total_3_4_sum } & { total_3_2_carry[29:1], sign11 };
+  assign total_4_2_carry_and_2 = { total_3_4_carry[29:1], sign10 } & total_4_2_sum_xor;
+  assign total_4_2_carry[30:1] = total_4_2_carry_and | total_4_2_carry_and_2;
+  assign total_3_6_sum_xor_total_3_8_sum = total_3_6_sum ^ total_3_8_sum;
+  assign total_4_4_sum = { 1'h0, total_3_6_sum_xor_total_3_8_sum } ^ { total_3_6_carry[30:1], sign9 };
+  assign total_3_6_sum_and_total_3_8_sum = total_3_6_sum & total_3_8_sum;
+  assign total_4_4_carry_and = { total_3_6_carry[30:1], sign9 } & { 1'h0, total_3_6_sum_xor_total_3_8_sum };
+  assign total_4_4_carry[31:1] = { 1'h0, total_3_6_sum_and_total_3_8_sum } | total_4_4_carry_and;
+  assign total_5_0_sum_xor = { 1'h0, total_4_0_sum } ^ { total_4_0_carry[29:1], sign7 };
+  assign total_5_0_sum = total_5_0_sum_xor ^ total_4_2_sum;
+  assign total_5_0_carry_and = { 1'h0, total_4_0_sum } & { total_4_0_carry[29:1], sign7 };
+  assign total_5_0_carry_and_2 = total_4_2_sum & total_5_0_sum_xor;
+  assign total_5_0_carry[30:1] = total_5_0_carry_and | total_5_0_carry_and_2;
+  assign total_5_2_sum_xor = { total_3_8_carry[30:1], sign8 } ^ { total_4_2_carry[30:1], sign6 };
+  assign total_5_2_sum = total_5_2_sum_xor ^ total_4_4_sum;
+  assign total_5_2_carry_and = { total_3_8_carry[30:1], sign8 } & { total_4_2_carry[30:1], sign6 };
+  assign total_5_2_carry_and_2 = total_4_4_sum & total_5_2_sum_xor;
+  assign total_5_2_carry[31:1] = total_5_2_carry_and | total_5_2_carry_and_2;
+  assign total_6_0_sum_xor = { 1'h0, total_5_0_sum } ^ { total_5_0_carry[30:1], sign4 };
+  assign total_6_0_sum = total_6_0_sum_xor ^ total_5_2_sum;
+  assign total_6_0_carry_and = { 1'h0, total_5_0_sum } & { total_5_0_carry[30:1], sign4 };
+  assign total_6_0_carry_and_2 = total_5_2_sum & total_6_0_sum_xor;
+  assign total_6_0_carry[31:1] = total_6_0_carry_and | total_6_0_carry_and_2;
+  assign total_6_2_carry_xor = { total_4_4_carry[31:1], sign5 } ^ { total_5_2_carry[31:1], sign3 };
+  assign total_6_2_carry_and = { total_4_4_carry[31:1], sign5 } & { total_5_2_carry[31:1], sign3 };
+  assign { total_6_2_carry_wide[32], total_6_2_carry[32:1] } = { 1'h0, total_6_2_carry_and } | { 1'h0, total_6_2_carry_xor };
+  assign total_7_0_sum_xor = { 1'h0, total_6_0_sum } ^ { total_6_0_carry[31:1], sign2 };
+  assign total_7_0_sum = { 1'h0, total_7_0_sum_xor } ^ total_6_2_sum;
+  assign total_7_0_carry_and = { 1'h0, total_6_0_sum } & { total_6_0_carry[31:1], sign2 };
+  assign total_7_0_carry_and_2 = total_6_2_sum & { 1'h0, total_7_0_sum_xor };
+  assign { total_7_0_carry_wide[32], total_7_0_carry[32:1] } = { 1'h0, total_7_0_carry_and } | total_7_0_carry_and_2;
+  assign total_8_0_sum_xor = { total_6_2_carry[32:1], sign1 } ^ total_7_0_sum;
+  assign total_8_0_sum = total_8_0_sum_xor ^ { total_7_0_carry[32:1], sign0 };
+  assign total_8_0_carry_and = { total_6_2_carry[32:1], sign1 } & total_7_0_sum;
+  assign total_8_0_carry_and_2 = { total_7_0_carry[32:1], sign0 } & total_8_0_sum_xor;
+  assign { total_8_0_carry_wide[32], total_8_0_carry[32:1] } = total_8_0_carry_and | total_8_0_carry_and_2;
+  assign { total_wide[34], total[32], sum[31:0], total_wide[0] } = { sums_x, 1'h1 } + { sums_y[32:1], 2'h1 };
+  assign { below_656_wide[33], below_656[32], below[31:0] } = sums_x + { sums_y[32:1], 1'h0 };
   assign sum[32] = ~ total[32];
+  assign below[32] = ~ below_656[32];
+  assign sign0_next = a[9] ^ b[9];
+  assign sign1_next = a[20] ^ b[20];
+  assign sign2_next = a[31] ^ b[31];
+  assign sign3_next = a[42] ^ b[42];
+  assign sign4_next = a[53] ^ b[53];
+  assign sign5_next = a[64] ^ b[64];
+  assign sign6_next = a[75] ^ b[75];
+  assign sign7_next = a[86] ^ b[86];
+  assign sign8_next = a[97] ^ b[97];
+  assign sign9_next = a[108] ^ b[108];
+  assign sign10_next = a[119] ^ b[119];
+  assign sign11_next = a[130] ^ b[130];
+  assign sign12_next = a[141] ^ b[141];
+  assign sign13_next = a[152] ^ b[152];
+  assign sign14_next = a[163] ^ b[163];
+  assign sign15_next = a[174] ^ b[174];
+  assign sign16_next = a[185] ^ b[185];
+  assign sign17_next = a[196] ^ b[196];
+  assign sign18_next = a[207] ^ b[207];
+  assign sign19_next = a[218] ^ b[218];
+  assign sign20_next = a[229] ^ b[229];
+  assign sign21_next = a[240] ^ b[240];
+  assign sign22_next = a[251] ^ b[251];
+  assign sign23_next = a[262] ^ b[262];
+  assign sign24_next = a[273] ^ b[273];
+  assign sign25_next = a[284] ^ b[284];
+  assign sign26_next = a[295] ^ b[295];
+  assign sign27_next = a[306] ^ b[306];
+  assign sign28_next = a[317] ^ b[317];
+  assign sign29_next = a[328] ^ b[328];
+  assign sign30_next = a[339] ^ b[339];
+  assign sign31_next = a[350] ^ b[350];
   assign positive_next = | positives;
   assign negative_next = | negatives;
+  always @(posedge clk)
+    if (enable_sums) sums_x <= total_8_0_sum;
   always @(posedge clk)
     if (enable_tree) negative <= negative_next;
   always @(posedge clk)
@@ -2912,51 +3382,243 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   always @(posedge clk)
     if (enable_tree) exponent <= larger5_0;
   always @(posedge clk)
-    if (enable_tree) tree_one <= negative_424[0];
+    if (enable_tree) sign31 <= sign31_next;
   always @(posedge clk)
-    if (enable_tree) tree_word1 <= total_4_1;
+    if (enable_tree) sign30 <= sign30_next;
   always @(posedge clk)
-    if (enable_tree) tree_word0 <= total_4_0;
-  assign distance30_wide[5:0] = distance30;
-  assign distance31_wide[5:0] = distance31;
-  assign total_1_0_wide[29:1] = total_1_0;
-  assign total_1_1_wide[29:1] = total_1_1;
-  assign total_1_2_wide[29:1] = total_1_2;
-  assign total_1_3_wide[29:1] = total_1_3;
-  assign total_1_4_wide[29:1] = total_1_4;
-  assign total_1_5_wide[29:1] = total_1_5;
-  assign total_1_6_wide[29:1] = total_1_6;
-  assign total_1_7_wide[29:1] = total_1_7;
-  assign total_1_8_wide[29:1] = total_1_8;
-  assign total_1_9_wide[29:1] = total_1_9;
-  assign total_1_10_wide[29:1] = total_1_10;
-  assign total_1_11_wide[29:1] = total_1_11;
-  assign total_1_12_wide[29:1] = total_1_12;
-  assign total_1_13_wide[29:1] = total_1_13;
-  assign total_1_14_wide[29:1] = total_1_14;
-  assign total_1_15_wide[29:1] = total_1_15;
-  assign total_2_0_wide[30:1] = total_2_0;
-  assign total_2_1_wide[30:1] = total_2_1;
-  assign total_2_2_wide[30:1] = total_2_2;
-  assign total_2_3_wide[30:1] = total_2_3;
-  assign total_2_4_wide[30:1] = total_2_4;
-  assign total_2_5_wide[30:1] = total_2_5;
-  assign total_2_6_wide[30:1] = total_2_6;
-  assign total_2_7_wide[30:1] = total_2_7;
-  assign total_3_0_wide[31:1] = total_3_0;
-  assign total_3_1_wide[31:1] = total_3_1;
-  assign total_3_2_wide[31:1] = total_3_2;
-  assign total_3_3_wide[31:1] = total_3_3;
-  assign total_4_0_wide[32:1] = total_4_0;
-  assign total_4_1_wide[32:1] = total_4_1;
-  assign total_wide[33:1] = { total[32], sum[31:0] };
-  assign product5_wide[6:1] = product5;
+    if (enable_tree) sign29 <= sign29_next;
+  always @(posedge clk)
+    if (enable_tree) sign28 <= sign28_next;
+  always @(posedge clk)
+    if (enable_tree) sign27 <= sign27_next;
+  always @(posedge clk)
+    if (enable_tree) sign26 <= sign26_next;
+  always @(posedge clk)
+    if (enable_tree) sign25 <= sign25_next;
+  always @(posedge clk)
+    if (enable_tree) sign24 <= sign24_next;
+  always @(posedge clk)
+    if (enable_tree) sign23 <= sign23_next;
+  always @(posedge clk)
+    if (enable_tree) sign22 <= sign22_next;
+  always @(posedge clk)
+    if (enable_tree) sign21 <= sign21_next;
+  always @(posedge clk)
+    if (enable_tree) sign20 <= sign20_next;
+  always @(posedge clk)
+    if (enable_tree) sign19 <= sign19_next;
+  always @(posedge clk)
+    if (enable_tree) sign18 <= sign18_next;
+  always @(posedge clk)
+    if (enable_tree) sign17 <= sign17_next;
+  always @(posedge clk)
+    if (enable_tree) sign16 <= sign16_next;
+  always @(posedge clk)
+    if (enable_tree) sign15 <= sign15_next;
+  always @(posedge clk)
+    if (enable_tree) sign14 <= sign14_next;
+  always @(posedge clk)
+    if (enable_tree) sign13 <= sign13_next;
+  always @(posedge clk)
+    if (enable_tree) sign12 <= sign12_next;
+  always @(posedge clk)
+    if (enable_tree) sign11 <= sign11_next;
+  always @(posedge clk)
+    if (enable_tree) sign10 <= sign10_next;
+  always @(posedge clk)
+    if (enable_tree) sign9 <= sign9_next;
+  always @(posedge clk)
+    if (enable_tree) sign8 <= sign8_next;
+  always @(posedge clk)
+    if (enable_tree) sign7 <= sign7_next;
+  always @(posedge clk)
+    if (enable_tree) sign6 <= sign6_next;
+  always @(posedge clk)
+    if (enable_tree) sign5 <= sign5_next;
+  always @(posedge clk)
+    if (enable_tree) sign4 <= sign4_next;
+  always @(posedge clk)
+    if (enable_tree) sign3 <= sign3_next;
+  always @(posedge clk)
+    if (enable_tree) sign2 <= sign2_next;
+  always @(posedge clk)
+    if (enable_tree) sign1 <= sign1_next;
+  always @(posedge clk)
+    if (enable_tree) sign0 <= sign0_next;
+  always @(posedge clk)
+    if (enable_tree) tree_1_31 <= exponent31;
+  always @(posedge clk)
+    if (enable_tree) tree_1_30 <= exponent30;
+  always @(posedge clk)
+    if (enable_tree) tree_1_29 <= exponent29;
+  always @(posedge clk)
+    if (enable_tree) tree_1_28 <= exponent28;
+  always @(posedge clk)
+    if (enable_tree) tree_1_27 <= exponent27;
+  always @(posedge clk)
+    if (enable_tree) tree_1_26 <= exponent26;
+  always @(posedge clk)
+    if (enable_tree) tree_1_25 <= exponent25;
+  always @(posedge clk)
+    if (enable_tree) tree_1_24 <= exponent24;
+  always @(posedge clk)
+    if (enable_tree) tree_1_23 <= exponent23;
+  always @(posedge clk)
+    if (enable_tree) tree_1_22 <= exponent22;
+  always @(posedge clk)
+    if (enable_tree) tree_1_21 <= exponent21;
+  always @(posedge clk)
+    if (enable_tree) tree_1_20 <= exponent20;
+  always @(posedge clk)
+    if (enable_tree) tree_1_19 <= exponent19;
+  always @(posedge clk)
+    if (enable_tree) tree_1_18 <= exponent18;
+  always @(posedge clk)
+    if (enable_tree) tree_1_17 <= exponent17;
+  always @(posedge clk)
+    if (enable_tree) tree_1_16 <= exponent16;
+  always @(posedge clk)
+    if (enable_tree) tree_1_15 <= exponent15;
+  always @(posedge clk)
+    if (enable_tree) tree_1_14 <= exponent14;
+  always @(posedge clk)
+    if (enable_tree) tree_1_13 <= exponent13;
+  always @(posedge clk)
+    if (enable_tree) tree_1_12 <= exponent12;
+  always @(posedge clk)
+    if (enable_tree) tree_1_11 <= exponent11;
+  always @(posedge clk)
+    if (enable_tree) tree_1_10 <= exponent10;
+  always @(posedge clk)
+    if (enable_tree) tree_1_9 <= exponent9;
+  always @(posedge clk)
+    if (enable_tree) tree_1_8 <= exponent8;
+  always @(posedge clk)
+    if (enable_tree) tree_1_7 <= exponent7;
+  always @(posedge clk)
+    if (enable_tree) tree_1_6 <= exponent6;
+  always @(posedge clk)
+    if (enable_tree) tree_1_5 <= exponent5;
+  always @(posedge clk)
+    if (enable_tree) tree_1_4 <= exponent4;
+  always @(posedge clk)
+    if (enable_tree) tree_1_3 <= exponent3;
+  always @(posedge clk)
+    if (enable_tree) tree_1_2 <= exponent2;
+  always @(posedge clk)
+    if (enable_tree) tree_1_1 <= exponent1;
+  always @(posedge clk)
+    if (enable_tree) tree_1_0 <= exponent0;
+  always @(posedge clk)
+    if (enable_tree) tree_0_31 <= product31;
+  always @(posedge clk)
+    if (enable_tree) tree_0_30 <= product30;
+  always @(posedge clk)
+    if (enable_tree) tree_0_29 <= product29;
+  always @(posedge clk)
+    if (enable_tree) tree_0_28 <= product28;
+  always @(posedge clk)
+    if (enable_tree) tree_0_27 <= product27;
+  always @(posedge clk)
+    if (enable_tree) tree_0_26 <= product26;
+  always @(posedge clk)
+    if (enable_tree) tree_0_25 <= product25;
+  always @(posedge clk)
+    if (enable_tree) tree_0_24 <= product24;
+  always @(posedge clk)
+    if (enable_tree) tree_0_23 <= product23;
+  always @(posedge clk)
+    if (enable_tree) tree_0_22 <= product22;
+  always @(posedge clk)
+    if (enable_tree) tree_0_21 <= product21;
+  always @(posedge clk)
+    if (enable_tree) tree_0_20 <= product20;
+  always @(posedge clk)
+    if (enable_tree) tree_0_19 <= product19;
+  always @(posedge clk)
+    if (enable_tree) tree_0_18 <= product18;
+  always @(posedge clk)
+    if (enable_tree) tree_0_17 <= product17;
+  always @(posedge clk)
+    if (enable_tree) tree_0_16 <= product16;
+  always @(posedge clk)
+    if (enable_tree) tree_0_15 <= product15;
+  always @(posedge clk)
+    if (enable_tree) tree_0_14 <= product14;
+  always @(posedge clk)
+    if (enable_tree) tree_0_13 <= product13;
+  always @(posedge clk)
+    if (enable_tree) tree_0_12 <= product12;
+  always @(posedge clk)
+    if (enable_tree) tree_0_11 <= product11;
+  always @(posedge clk)
+    if (enable_tree) tree_0_10 <= product10;
+  always @(posedge clk)
+    if (enable_tree) tree_0_9 <= product9;
+  always @(posedge clk)
+    if (enable_tree) tree_0_8 <= product8;
+  always @(posedge clk)
+    if (enable_tree) tree_0_7 <= product7;
+  always @(posedge clk)
+    if (enable_tree) tree_0_6 <= product6;
+  always @(posedge clk)
+    if (enable_tree) tree_0_5 <= product5;
+  always @(posedge clk)
+    if (enable_tree) tree_0_4 <= product4;
+  always @(posedge clk)
+    if (enable_tree) tree_0_3 <= product3;
+  always @(posedge clk)
+    if (enable_tree) tree_0_2 <= product2;
+  always @(posedge clk)
+    if (enable_tree) tree_0_1 <= product1;
+  always @(posedge clk)
+    if (enable_tree) tree_0_0 <= product0;
+  reg [31:0] sums_y_32_1;
+  always @(posedge clk)
+    if (enable_sums) sums_y_32_1 <= total_8_0_carry[32:1];
+  assign sums_y[32:1] = sums_y_32_1;
+  assign total_6_2_sum = ~ { 1'h0, total_6_2_carry_xor };
+  assign distance13_wide[5:0] = distance13;
+  assign distance14_wide[5:0] = distance14;
+  assign distance15_wide[5:0] = distance15;
+  assign distance16_wide[5:0] = distance16;
+  assign distance17_wide[5:0] = distance17;
+  assign distance18_wide[5:0] = distance18;
+  assign distance19_wide[5:0] = distance19;
+  assign distance20_wide[5:0] = distance20;
+  assign distance21_wide[5:0] = distance21;
+  assign distance22_wide[5:0] = distance22;
+  assign distance23_wide[5:0] = distance23;
+  assign distance24_wide[5:0] = distance24;
+  assign distance25_wide[5:0] = distance25;
   assign product0_wide[6:1] = product0;
   assign product6_wide[6:1] = product6;
-  assign distance29_wide[5:0] = distance29;
-  assign distance28_wide[5:0] = distance28;
+  assign distance26_wide[5:0] = distance26;
   assign distance27_wide[5:0] = distance27;
+  assign distance28_wide[5:0] = distance28;
+  assign distance29_wide[5:0] = distance29;
+  assign distance30_wide[5:0] = distance30;
+  assign distance31_wide[5:0] = distance31;
   assign product7_wide[6:1] = product7;
+  assign total_6_2_carry_wide[31:0] = total_6_2_carry[32:1];
+  assign total_7_0_carry_wide[31:0] = total_7_0_carry[32:1];
+  assign total_8_0_carry_wide[31:0] = total_8_0_carry[32:1];
+  assign total_wide[33:1] = { total[32], sum[31:0] };
+  assign below_656_wide[32:0] = { below_656[32], below[31:0] };
+  assign distance12_wide[5:0] = distance12;
+  assign distance11_wide[5:0] = distance11;
+  assign distance10_wide[5:0] = distance10;
+  assign distance9_wide[5:0] = distance9;
+  assign distance8_wide[5:0] = distance8;
+  assign distance7_wide[5:0] = distance7;
+  assign product5_wide[6:1] = product5;
+  assign distance6_wide[5:0] = distance6;
+  assign distance5_wide[5:0] = distance5;
+  assign distance4_wide[5:0] = distance4;
+  assign distance3_wide[5:0] = distance3;
+  assign distance2_wide[5:0] = distance2;
+  assign distance1_wide[5:0] = distance1;
+  assign distance0_wide[5:0] = distance0;
   assign product8_wide[6:1] = product8;
   assign product9_wide[6:1] = product9;
   assign product10_wide[6:1] = product10;
@@ -2983,35 +3645,9 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   assign product29_wide[6:1] = product29;
   assign product30_wide[6:1] = product30;
   assign product31_wide[6:1] = product31;
-  assign distance0_wide[5:0] = distance0;
-  assign distance1_wide[5:0] = distance1;
-  assign distance2_wide[5:0] = distance2;
-  assign distance3_wide[5:0] = distance3;
-  assign distance4_wide[5:0] = distance4;
-  assign distance5_wide[5:0] = distance5;
   assign product3_wide[6:1] = product3;
-  assign distance6_wide[5:0] = distance6;
-  assign distance7_wide[5:0] = distance7;
-  assign distance8_wide[5:0] = distance8;
-  assign distance9_wide[5:0] = distance9;
-  assign distance10_wide[5:0] = distance10;
-  assign distance11_wide[5:0] = distance11;
-  assign distance12_wide[5:0] = distance12;
-  assign distance13_wide[5:0] = distance13;
-  assign distance14_wide[5:0] = distance14;
-  assign distance15_wide[5:0] = distance15;
-  assign distance16_wide[5:0] = distance16;
-  assign distance17_wide[5:0] = distance17;
-  assign distance18_wide[5:0] = distance18;
-  assign distance19_wide[5:0] = distance19;
-  assign distance20_wide[5:0] = distance20;
-  assign distance21_wide[5:0] = distance21;
-  assign distance22_wide[5:0] = distance22;
-  assign distance23_wide[5:0] = distance23;
-  assign distance24_wide[5:0] = distance24;
-  assign distance25_wide[5:0] = distance25;
   assign product4_wide[6:1] = product4;
-  assign distance26_wide[5:0] = distance26;
+  assign below_656[31:0] = below[31:0];
   assign product0_1_0_carry[0] = 1'h0;
   assign product10_1_0_carry[0] = 1'h0;
   assign product11_1_0_carry[0] = 1'h0;
@@ -3044,12 +3680,45 @@ module mxfp8_e5m2_small_dot_product(clk, a, b, enable_tree, exponent, negative, 
   assign product7_1_0_carry[0] = 1'h0;
   assign product8_1_0_carry[0] = 1'h0;
   assign product9_1_0_carry[0] = 1'h0;
+  assign sums_y[0] = 1'h0;
   assign total[31:0] = sum[31:0];
+  assign total_1_0_carry[0] = sign30;
+  assign total_1_10_carry[0] = sign25;
+  assign total_1_12_carry[0] = sign24;
+  assign total_1_14_carry[0] = sign23;
+  assign total_1_16_carry[0] = sign22;
+  assign total_1_18_carry[0] = sign21;
+  assign total_1_20_carry[0] = sign20;
+  assign total_1_2_carry[0] = sign29;
+  assign total_1_4_carry[0] = sign28;
+  assign total_1_6_carry[0] = sign27;
+  assign total_1_8_carry[0] = sign26;
+  assign total_2_0_carry[0] = sign19;
+  assign total_2_10_carry[0] = sign14;
+  assign total_2_12_carry[0] = sign13;
+  assign total_2_2_carry[0] = sign18;
+  assign total_2_4_carry[0] = sign17;
+  assign total_2_6_carry[0] = sign16;
+  assign total_2_8_carry[0] = sign15;
+  assign total_3_0_carry[0] = sign12;
+  assign total_3_2_carry[0] = sign11;
+  assign total_3_4_carry[0] = sign10;
+  assign total_3_6_carry[0] = sign9;
+  assign total_3_8_carry[0] = sign8;
+  assign total_4_0_carry[0] = sign7;
+  assign total_4_2_carry[0] = sign6;
+  assign total_4_4_carry[0] = sign5;
+  assign total_5_0_carry[0] = sign4;
+  assign total_5_2_carry[0] = sign3;
+  assign total_6_0_carry[0] = sign2;
+  assign total_6_2_carry[0] = sign1;
+  assign total_7_0_carry[0] = sign0;
+  assign total_8_0_carry[0] = 1'h0;
 endmodule
 
-module mxfp8_e5m2_small_element(clk, a, b, c, enable_addend, enable_result, enable_terms, enable_tree, entering, taking, result);
-  wire dot0_positive_or_a_360;
-  wire dot0_negative_or_a_360;
+module mxfp8_e5m2_small_element(clk, a, b, c, enable_addend, enable_result, enable_sums, enable_terms, enable_tree, entering, taking, result);
+  wire sums_positive0_or_a_360;
+  wire sums_negative0_or_a_360;
   input [360:0] a;
   wire [360:0] a;
   wire [31:0] accumulate_c;
@@ -3068,6 +3737,7 @@ module mxfp8_e5m2_small_element(clk, a, b, c, enable_addend, enable_result, enab
   wire computed_positive;
   wire [31:0] computed_terms_0_magnitude;
   wire computed_terms_0_sign;
+  wire [32:0] dot0_below;
   wire [5:0] dot0_exponent;
   wire dot0_negative;
   wire dot0_positive;
@@ -3076,32 +3746,43 @@ module mxfp8_e5m2_small_element(clk, a, b, c, enable_addend, enable_result, enab
   wire enable_addend;
   input enable_result;
   wire enable_result;
+  input enable_sums;
+  wire enable_sums;
   input enable_terms;
   wire enable_terms;
   input enable_tree;
   wire enable_tree;
   input entering;
   wire entering;
+  reg [5:0] exponents_products;
   output [31:0] result;
   reg [31:0] result;
+  reg sums_negative0;
+  reg sums_positive0;
   reg takes;
   input taking;
   wire taking;
-  assign dot0_negative_or_a_360 = dot0_negative | a[360];
-  assign computed_negative = dot0_negative_or_a_360 | b[360];
+  assign sums_positive0_or_a_360 = sums_positive0 | a[360];
+  assign computed_positive = sums_positive0_or_a_360 | b[360];
+  assign sums_negative0_or_a_360 = sums_negative0 | a[360];
+  assign computed_negative = sums_negative0_or_a_360 | b[360];
   assign accumulate_c = takes ? addend : result;
   always @(posedge clk)
     takes <= taking;
   always @(posedge clk)
     accumulate_enter <= entering;
-  assign dot0_positive_or_a_360 = dot0_positive | a[360];
-  assign computed_positive = dot0_positive_or_a_360 | b[360];
   always @(posedge clk)
     if (enable_result) result <= accumulate_d;
   always @(posedge clk)
     if (enable_addend) addend <= c;
   always @(posedge clk)
     if (enable_terms) accumulate_terms <= { computed_negative, computed_positive, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign };
+  always @(posedge clk)
+    if (enable_sums) sums_negative0 <= dot0_negative;
+  always @(posedge clk)
+    if (enable_sums) sums_positive0 <= dot0_positive;
+  always @(posedge clk)
+    if (enable_sums) exponents_products <= dot0_exponent;
   mxfp8_e5m2_small_accumulate accumulate (
     .c(accumulate_c),
     .clk(clk),
@@ -3113,7 +3794,9 @@ module mxfp8_e5m2_small_element(clk, a, b, c, enable_addend, enable_result, enab
   mxfp8_e5m2_small_dot_product dot0 (
     .a(a[351:0]),
     .b(b[351:0]),
+    .below(dot0_below),
     .clk(clk),
+    .enable_sums(enable_sums),
     .enable_tree(enable_tree),
     .exponent(dot0_exponent),
     .negative(dot0_negative),
@@ -3124,9 +3807,10 @@ module mxfp8_e5m2_small_element(clk, a, b, c, enable_addend, enable_result, enab
     .a(a[359:352]),
     .b(b[359:352]),
     .exponent(computed_exponent),
-    .products(dot0_exponent)
+    .products(exponents_products)
   );
   mxfp8_e5m2_small_scale_product scale0 (
+    .below(dot0_below),
     .magnitude(computed_terms_0_magnitude),
     .sign(computed_terms_0_sign),
     .sum(dot0_sum)
@@ -3520,18 +4204,18 @@ module mxfp8_e5m2_small_scale_decoder(code, nan, scale);
   assign scale = code;
 endmodule
 
-module mxfp8_e5m2_small_scale_product(sum, magnitude, sign);
-  wire [31:0] magnitude_xor;
-  wire [32:0] magnitude_wide;
+module mxfp8_e5m2_small_scale_product(below, sum, magnitude, sign);
+  wire [31:0] not_below_31_0;
+  input [32:0] below;
+  wire [32:0] below;
   output [31:0] magnitude;
   wire [31:0] magnitude;
   output sign;
   wire sign;
   input [32:0] sum;
   wire [32:0] sum;
-  assign magnitude_xor = sum[31:0] ^ {32{sum[32]}};
-  assign { magnitude_wide[32], magnitude } = magnitude_xor + sum[32];
-  assign magnitude_wide[31:0] = magnitude;
+  assign not_below_31_0 = ~ below[31:0];
+  assign magnitude = sum[32] ? not_below_31_0 : sum[31:0];
   assign sign = sum[32];
 endmodule
 

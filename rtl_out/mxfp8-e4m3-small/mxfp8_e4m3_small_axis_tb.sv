@@ -13,7 +13,7 @@ module mxfp8_e4m3_small_axis_tb;
   localparam integer STEPS = 64;
   localparam integer ADDENDS = 21;
   localparam integer RESULTS = 31;
-  localparam integer LATENCY = 9;  // cycles from the beats of a step to that of its result
+  localparam integer LATENCY = 10;  // cycles from the beats of a step to that of its result
   localparam integer TURNS = 4;  // tiles that take turns
   localparam integer LAST = 2113;  // bit of a step that asks for a result
 

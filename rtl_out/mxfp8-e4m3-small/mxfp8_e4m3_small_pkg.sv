@@ -5,7 +5,7 @@ package mxfp8_e4m3_small_pkg;
   localparam integer ROWS = 4;  // of A, M
   localparam integer COLUMNS = 4;  // rows of B, N
   localparam integer GROUPS = 1;  // blocks of a row in a step, G
-  localparam integer LATENCY = 7;  // cycles from a step to its result
+  localparam integer LATENCY = 8;  // cycles from a step to its result
   localparam integer TURNS = 4;  // tiles that take turns
 
   // The first member of a structure has the highest bits. Element 0 of an array has the lowest ones.

@@ -14,7 +14,7 @@ module mxfp8_e5m2_small_tb;
   localparam integer STEPS = 64;
   localparam integer ADDENDS = 21;
   localparam integer RESULTS = 31;
-  localparam integer LATENCY = 7;  // cycles from a step to its result
+  localparam integer LATENCY = 8;  // cycles from a step to its result
   localparam integer TURNS = 4;  // tiles that take turns
   localparam integer LAST = 2113;  // bit of a step that asks for a result
   localparam integer ROWS = 4;
