@@ -172,8 +172,11 @@ def _operands(column: _Column) -> None:
     column.way("operands")
     bounds = config.bounds
     lines = [f"integers up to {bounds.a.largest} and {bounds.b.largest}"]
+    if bounds.window is not None:
+        lines = ["significands and exponents of the elements"]
     if any(form.has_scales for form in config.formats):
-        lines.append("significands and exponents of the scales")
+        with_significands = any(form.significand_bits for form in config.formats)
+        lines.append(f"{'significands and exponents' if with_significands else 'exponents'} of the scales")
     column.box("decode", "operand decoders, shared by a whole row", *lines)
     column.way("decoded")
 
@@ -183,20 +186,27 @@ def _products(column: _Column) -> None:
     config, bounds = column.config, column.config.bounds
     scaled = any(form.has_scales for form in config.formats)
     lines = [f"lanes: {config.dot}"]
-    if bounds.window is not None:
-        lines.append(f"products are cut to a window of {bounds.window} bits")
     if config.slotted:
         lines.append(f"FP8 and FP6 at half the rate: slot {config.slot}")
     if config.half_scaled:
         lines.append(f"rows at half the rate have {SCALE.name} scales")
-    if "tree" in config.pipeline:
+    if "tree" in config.pipeline and bounds.window is None:
         lines.append("register tree before the last addition")
     title = f"{_counted(config.sums, 'dot product')} of {bounds.lanes} lanes"
-    column.box("multiply", title, *lines)
-    column.way("sums", f"block sums, {bounds.sum_width} bits")
+    if bounds.window is None:
+        column.box("multiply", title, *lines)
+        column.way("sums", f"block sums, {bounds.sum_width} bits")
+    else:
+        column.box("multiply", title, *lines, "products, and the largest of their exponents")
+        column.way("tree")
+        cut = f"aligned to it, and cut to a window of {bounds.window} bits"
+        column.box("multiply", "all products of a block added", cut, "carry-save tree")
+        column.way("sums", f"two words of {bounds.sum_width} bits, whose sum is the block's")
     if scaled:
         behind = ["register factors before the product"] if "factors" in config.pipeline else []
-        column.box("scale", "times both significands, exponents added", *behind)
+        significands = [side for side in "ab" if config.form(side).significand_bits]
+        times = {0: "absolute values", 1: f"times the significands of {''.join(significands).upper()}"}
+        column.box("scale", f"{times.get(len(significands), 'times both significands')}, exponents added", *behind)
     terms = f"terms, {bounds.term_width} bits, exponents {bounds.lowest_exponent} to {bounds.highest_exponent}"
     column.way("terms", terms)
 
