@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from hwgen.config.dots import DOTS
+from hwgen.config.dots import CARRY_SAVE, DOTS
 from hwgen.config.reserved import RESERVED
 from hwgen.config.slots import HALF_SCALES, NO_HALF_SCALE, NO_SLOT, SCALED_GROUPS, SLOTS, unfit
 from hwgen.errors import InputError
@@ -32,6 +32,7 @@ __all__ = [
 LEADING_ZEROS = ("counted", "anticipated")
 ROUNDINGS = ("toward_zero", "nearest_even")
 NUMERICS = ("blackwell", "exact")
+ACCUMULATORS = ("carry_propagate", "carry_save")
 EMPTY_BLOCKS = ("included", "excluded")
 PIPELINE_REGISTERS = (
     *("operands", "decoded", "tree", "sums", "factors", "terms"),
@@ -100,6 +101,11 @@ class TensorCoreConfig:
         ``addends``.
     largest_depth
         Largest K of a GEMM that cannot overflow the accumulator, ``exact`` only (4096 to 2^24).
+    accumulator
+        How an exact accumulator holds its sum, ``exact`` only: ``carry_propagate``, as one number; or ``carry_save``,
+        as two words, to which a step adds without a carry that runs (OPT1 of arXiv 2503.06342). Their sum is made
+        where a result is wanted, a cycle later. For formats without scales, and lanes that hand over two words. There
+        ``sums``, ``factors`` and ``aligned`` have no meaning.
     clock_gating
         Whether registers that share an enable get their clock through a gate when the core is mapped to a library,
         see `hwgen.mapping.yosys`. The RTL is the same either way.
@@ -134,6 +140,7 @@ class TensorCoreConfig:
     pipeline: tuple[str, ...] = DEFAULT_PIPELINE
     numerics: str = "blackwell"
     largest_depth: int = DEFAULT_LARGEST_DEPTH
+    accumulator: str = "carry_propagate"
     empty_blocks: str = "included"
     clock_gating: bool = False
     slot: str = NO_SLOT
@@ -172,6 +179,7 @@ class TensorCoreConfig:
         ordered = tuple(register for register in PIPELINE_REGISTERS if register in self.pipeline)
         object.__setattr__(self, "pipeline", ordered)
         self._one_of("numerics", NUMERICS)
+        self._one_of("accumulator", ACCUMULATORS)
         self._within("largest_depth", LARGEST_DEPTHS)
         for field in MEANINGLESS[self.numerics]:
             if (value := getattr(self, field)) != FIELDS[field].default:
@@ -220,8 +228,29 @@ class TensorCoreConfig:
                     f"{pair}: exponents of terms from {bounds.lowest_exponent} to {bounds.highest_exponent} are too far"
                     " from 0 for sums that FP32 holds; use a scale of another bias"
                 )
+            self._check_accumulator(pair)
             return
         self._check_steps(pair)
+
+    def _check_accumulator(self, pair: str) -> None:
+        """Refuse registers that exact sums of block sums do not have, and two words of what is one number."""
+        if self.adds_sums and "factors" in self.pipeline:
+            raise InputError(
+                f"pipeline = {list(self.pipeline)}: 'factors' has no meaning with numerics = 'exact' for {pair}, which"
+                " have no scales; leave it out"
+            )
+        if not self.carry_save:
+            return
+        chosen = f"accumulator = {self.accumulator!r}"
+        if not self.adds_sums:
+            raise InputError(f"{chosen}: {pair} have scales, which multiply one number; use formats without")
+        if self.dot not in CARRY_SAVE:
+            raise InputError(f"{chosen}: lanes dot = {self.dot!r} give one number; use {' or '.join(CARRY_SAVE)}")
+        for register in ("sums", "aligned"):
+            if register in self.pipeline:
+                raise InputError(
+                    f"pipeline = {list(self.pipeline)}: {register!r} has no meaning with {chosen}; leave it out"
+                )
 
     def _check_steps(self, pair: str) -> None:
         """Refuse formats that the accumulator which rounds every step has no hardware for."""
@@ -325,6 +354,8 @@ class TensorCoreConfig:
 
     def takes(self, dot: str, slot: str | None = None) -> bool:
         """Whether a micro-architecture of the dot product goes with its formats and with a slot, its own by default."""
+        if self.carry_save and dot not in CARRY_SAVE:
+            return False
         return DOTS[dot].supports(*self.formats) is None and unfit(slot or self.slot, dot, *self.formats) is None
 
     @property
@@ -375,7 +406,7 @@ class TensorCoreConfig:
     @property
     def latency(self) -> int:
         """Clock cycles from the acceptance of a step to its result, without stalls."""
-        return len(self.pipeline) + 1 + self.exact
+        return len(self.pipeline) + 1 + self.exact + self.carry_save
 
     @property
     def entrance(self) -> int:
@@ -402,6 +433,16 @@ class TensorCoreConfig:
     def exact(self) -> bool:
         """Whether the accumulator is exact; it then has a register besides that of the result."""
         return self.numerics == "exact"
+
+    @property
+    def adds_sums(self) -> bool:
+        """Whether block sums are added up exactly as they are: no block has a scale."""
+        return self.exact and not any(form.has_scales for form in self.formats) and not self.bounds.exponent_bits
+
+    @property
+    def carry_save(self) -> bool:
+        """Whether an exact accumulator holds two words, whose sum is made where a result is wanted."""
+        return self.accumulator == "carry_save"
 
     @property
     def anticipated(self) -> bool:
@@ -433,6 +474,7 @@ class TensorCoreConfig:
         unsaid = MEANINGLESS[self.numerics] + (() if self.exact else ("numerics",))
         unsaid += () if self.anticipated else ("leading_zeros",)
         unsaid += () if self.excludes_empty else ("empty_blocks",)
+        unsaid += () if self.carry_save else ("accumulator",)
         unsaid += () if self.clock_gating else ("clock_gating",)
         unsaid += () if self.slotted else ("slot", "half_fraction_bits")
         unsaid += () if self.half_scaled else ("half_scale",)
@@ -443,5 +485,8 @@ class TensorCoreConfig:
 
 FIELDS = {field.name: field for field in dataclasses.fields(TensorCoreConfig)}
 """Fields by name."""
-MEANINGLESS = {"blackwell": ("largest_depth",), "exact": ("fraction_bits", "rounding", "leading_zeros", "empty_blocks")}
+MEANINGLESS = {
+    "blackwell": ("largest_depth", "accumulator"),
+    "exact": ("fraction_bits", "rounding", "leading_zeros", "empty_blocks"),
+}
 """Fields that say nothing about a core, by numerics."""

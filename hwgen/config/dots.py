@@ -11,7 +11,7 @@ from itertools import combinations
 
 from hwgen.formats import E1M2, E2M1, BlockFormat
 
-__all__ = ["DOTS", "FIVES", "PLACES", "TENS", "Dot", "can_collide", "joined_places"]
+__all__ = ["CARRY_SAVE", "DOTS", "FIVES", "PLACES", "TENS", "Dot", "can_collide", "joined_places"]
 
 SHORTEST_JOINED = 4
 """Bits of a magnitude from which on partial products share places."""
@@ -24,6 +24,9 @@ LONGEST_NESTED = 4
 
 LONGEST_SIGNIFICAND = 8
 """Most bits of a significand that `shifted` multiplies."""
+
+CARRY_SAVE = ("booth",)
+"""Lanes that can hand over the last two words of their tree, for an accumulator that holds two words."""
 
 SIGNIFICAND_TABLES = ((E2M1,), (E2M1, E1M2))
 """Elements for which `significand` has a split into significand and shift; three bits need no shift."""

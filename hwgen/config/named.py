@@ -81,6 +81,11 @@ _INTEGERS: dict[str, Formats] = {
     "w4a8-int": (INTEGERS_8, INTEGERS_4),
     "ternary": (INTEGERS_8, TERNARIES),
 }
+_EXACT = {
+    "int8-exact": ("carry_propagate", ("decoded", "tree", "sums", "total", "normal")),
+    "opt1": ("carry_save", ("decoded", "tree", "total", "normal")),
+}
+"""Integers that are added up exactly: accumulator and registers, by name."""
 _WINDOWED: dict[str, Formats] = {form.name: (form, form) for form in (MXFP8_E4M3, MXFP8_E5M2)}
 _NESTED: dict[str, Formats] = {HIF4.name: (HIF4, HIF4)}
 
@@ -95,8 +100,15 @@ def _sized(
     dot: str = "merged",
     slot: str = NO_SLOT,
     half_scale: str = NO_HALF_SCALE,
+    **more: Any,
 ) -> dict[str, TensorCoreConfig]:
-    further: dict[str, Any] = {"pipeline": pipeline, "clock_gating": True, "slot": slot, "half_scale": half_scale}
+    further: dict[str, Any] = {
+        "pipeline": pipeline,
+        "clock_gating": True,
+        "slot": slot,
+        "half_scale": half_scale,
+        **more,
+    }
     return {
         f"{kind}-{size}": TensorCoreConfig(f"{kind}-{size}", a, b, rows, columns, groups, dot, **further)
         for kind, (a, b) in kinds.items()
@@ -115,6 +127,13 @@ NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_LONG, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="shifted-carry-save"),
     **_sized(_INT4, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
     **_sized(_INTEGERS, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="booth"),
+    **{
+        name: config
+        for kind, (accumulator, registers) in _EXACT.items()
+        for name, config in _sized(
+            {kind: _INTEGERS["int8"]}, "small", 4, 4, 1, registers, "booth", numerics="exact", accumulator=accumulator
+        ).items()
+    },
     **_sized(_WINDOWED, "small", rows=4, columns=4, groups=1, pipeline=_ALIGNING, dot="windowed"),
     **_sized(_NESTED, "small", rows=4, columns=4, groups=1, pipeline=_SMALL, dot="nested"),
 }

@@ -124,7 +124,7 @@ class _Column:
 
     def way(self, register: str = "", carries: str = "") -> None:
         """The way to the next box, through a register if the pipeline has it; beside it what it carries."""
-        there = register == "result" or register == "sum" or register in self.config.pipeline
+        there = register in (*self.config.pipeline, "result", "sum", "resolved")
         length = 46.0 if there else 26.0
         self.drawing.arrow((self.centre, self.y), (self.centre, self.y + length))
         if there:
@@ -191,11 +191,11 @@ def _products(column: _Column) -> None:
     if config.half_scaled:
         lines.append(f"rows at half the rate have {SCALE.name} scales")
     if "tree" in config.pipeline and bounds.window is None:
-        lines.append("register tree before the last addition")
+        lines.append(f"register tree {'behind two words' if config.carry_save else 'before the last addition'}")
     title = f"{_counted(config.sums, 'dot product')} of {bounds.lanes} lanes"
     if bounds.window is None:
         column.box("multiply", title, *lines)
-        column.way("sums", f"block sums, {bounds.sum_width} bits")
+        column.way("sums", f"block sums, {'in two words' if config.carry_save else f'{bounds.sum_width} bits'}")
     else:
         column.box("multiply", title, *lines, "products, and the largest of their exponents")
         column.way("tree")
@@ -208,7 +208,8 @@ def _products(column: _Column) -> None:
         times = {0: "absolute values", 1: f"times the significands of {''.join(significands).upper()}"}
         column.box("scale", f"{times.get(len(significands), 'times both significands')}, exponents added", *behind)
     terms = f"terms, {bounds.term_width} bits, exponents {bounds.lowest_exponent} to {bounds.highest_exponent}"
-    column.way("terms", terms)
+    if not config.adds_sums or "terms" in config.pipeline:
+        column.way("terms", "" if config.adds_sums else terms)
 
 
 def _addend(column: _Column, y: float) -> None:
@@ -256,17 +257,23 @@ def _stepwise(column: _Column) -> None:
 def _exact(column: _Column) -> None:
     """The accumulator that rounds once, at the end of a tile."""
     drawing = column.drawing
-    column.box("accumulate", "exact sum of a step's terms")
-    column.way("aligned")
+    saved = column.config.carry_save
+    if not saved:
+        column.box("accumulate", "exact sum of a step's terms")
+        column.way("aligned")
     top = column.y
-    middle = column.box("accumulate", "fixed-point adder, wide enough for every term")
+    kind = "carry-save tree, whose two words are" if saved else "fixed-point adder,"
+    middle = column.box("accumulate", f"{kind} wide enough for every term")
     column.way("sum")
     below = column.y - 12
     drawing.region(150, top - 6, 690, column.y - top)
     drawing.text(715, (middle + below) / 2, "accumulation loop: 1 cycle", italic=True, anchor="middle")
     drawing.arrow((column.centre, below), (825, below), (825, middle), (column.x + column.width, middle))
     column.way()
-    _addend(column, column.box("accumulate", "add C, where a tile is complete"))
+    if saved:
+        column.box("accumulate", "both words added, where a tile is complete")
+        column.way("resolved")
+    _addend(column, column.box("accumulate", "add C" if saved else "add C, where a tile is complete"))
     column.way("total")
     column.box("accumulate", "normalise")
     column.way("normal")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from amaranth.hdl import Module, signed
+from amaranth.hdl import Module, signed, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -57,6 +57,8 @@ class DotProduct(Block):
         Load what that has of ``products``; only where there are both.
     sum : Out(signed)
         S of the contract: sum of hA * hB, folds not applied; 13 bits for NVFP4.
+    words : Out(ArrayLayout(unsigned, 2))
+        In the place of ``sum`` where the accumulator holds two words, see `Lanes.two_words`.
     below : Out(signed)
         S - 1; only where the lanes hold the register ``sums`` themselves. It makes abs(S) without a carry of its own.
     exponent, positive, negative : Out
@@ -88,7 +90,11 @@ class DotProduct(Block):
         if how.shared:
             members |= {"half": In(1), "products": Out(products_layout(config))}
             members |= {"enable_tree_products": In(1)} if "tree" in registers else {}
-        super().__init__(config, members | {"sum": Out(signed(how.sum_width))})
+        if config.carry_save:
+            members["words"] = Out(data.ArrayLayout(unsigned(how.words_width), 2))
+        else:
+            members["sum"] = Out(signed(how.sum_width))
+        super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -105,6 +111,9 @@ class DotProduct(Block):
             total, products = how.total_and_products(m, self.a, self.b, words, self.half, register)
             held = self.held(m, "tree", "enable_tree_products", {"products": products})
             m.d.comb += [self.sum.eq(total), self.products.as_value().eq(held["products"])]
+        elif self.config.carry_save:
+            found = how.two_words(m, self.a, self.b, words, register)
+            m.d.comb += [word.eq(value) for word, value in zip(self.words, found, strict=True)]
         else:
             m.d.comb += self.sum.eq(how.total(m, self.a, self.b, words, register))
         return m

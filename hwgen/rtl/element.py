@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.config import ELEMENT_REGISTERS, TensorCoreConfig
 from hwgen.formats.unscaled import LOWEST_PRODUCT, PRODUCT, SCALE
+from hwgen.rtl.accumulate.carry_save_sum import CarrySaveAccumulate
 from hwgen.rtl.accumulate.exact import ExactAccumulate, exact_controls
 from hwgen.rtl.accumulate.products import ProductDistances, ProductExponents
 from hwgen.rtl.accumulate.stepwise import FP32, Accumulate
@@ -168,34 +169,33 @@ class Element(Block):
                 m.d.comb += computed.exponent.eq(exponents.exponent)
             if may_rest(config) and not config.slotted:
                 m.d.comb += computed.active.eq(exponents.active)
-        parts, size = config.a.sums, config.a.lanes
         for group in range(config.sums):
-            owner, first_lane = group // parts, group % parts * size
             dot = add_child(m, platform, f"dot{group}", DotProduct, config)
-            scale = add_child(m, platform, f"scale{group}", ScaleProduct, config)
-            term = computed.terms[group]
+            self._lanes_of_block(m, dot, group)
+            self._loads(m, dot, "enable_tree", *(["enable_tree_products"] if how.shared else []))
+            if config.carry_save:
+                m.d.comb += [computed.words[2 * group + index].eq(word) for index, word in enumerate(dot.words)]
+                continue
             total = dot.sum
             if "sums" in config.pipeline and not how.holds_sums:
                 total = Signal.like(total, name=f"sums{group}", reset_less=True)
                 with m.If(self.enable_sums):
                     m.d.sync += total.eq(dot.sum)
+            if config.adds_sums:
+                m.d.comb += computed.words[group].eq(total)
+                continue
+            scale = add_child(m, platform, f"scale{group}", ScaleProduct, config)
+            term, owner = computed.terms[group], group // config.a.sums
             if config.bounds.window is not None:
                 m.d.comb += exponents.products[group].eq(self._behind_the_sum(m, dot, "exponent", group))
             for name in [name for name in infinite if name in beside(config)]:
                 infinite[name].append(self._behind_the_sum(m, dot, name, group))
             if config.slotted:
                 self._slots(m, platform, dot, computed, group)
-            self._loads(m, dot, "enable_tree", *(["enable_tree_products"] if how.shared else []))
             if how.holds_sums:
                 self._loads(m, dot, "enable_sums")
                 m.d.comb += scale.below.eq(dot.below)
             self._loads(m, scale, "enable_factors")
-            for side, operand in (("a", self.a), ("b", self.b)):
-                lanes_of_dot, block_lanes = getattr(dot, side), operand.lanes[owner]
-                if parts == 1:
-                    m.d.comb += lanes_of_dot.eq(block_lanes)
-                else:
-                    m.d.comb += [lanes_of_dot[i].eq(block_lanes[first_lane + i]) for i in range(size)]
             m.d.comb += scale.sum.eq(total)
             for side, operand in (("a", self.a), ("b", self.b)):
                 if config.form(side).scale.significand_bits:
@@ -207,9 +207,6 @@ class Element(Block):
                 m.d.comb += term.place.eq(exponents.places[owner])
             elif aligns and config.groups > 1 and not config.early_exponents:
                 m.d.comb += term.distance.eq(exponents.distances[owner])
-            for side, operand in (("a", self.a), ("b", self.b)):
-                if how.word_width(side):
-                    m.d.comb += getattr(dot, f"{side}_word").eq(operand.words[group])
 
         if may_be_infinite(config):
             for name, signs in infinite.items():
@@ -220,7 +217,8 @@ class Element(Block):
         with m.If(self.enable_addend):
             m.d.sync += addend.eq(self.c)
 
-        accumulate = add_child(m, platform, "accumulate", ExactAccumulate if config.exact else Accumulate, config)
+        exact = CarrySaveAccumulate if config.carry_save else ExactAccumulate
+        accumulate = add_child(m, platform, "accumulate", exact if config.exact else Accumulate, config)
         result = Signal(FP32, reset_less=True)
         takes, enters = self._entrance(m)
         if config.exact:
@@ -239,6 +237,19 @@ class Element(Block):
         with m.If(self.enable_result):
             m.d.sync += result.eq(accumulate.d)
         return m
+
+    def _lanes_of_block(self, m: Module, dot: Any, group: int) -> None:
+        """Hand the lanes of a block sum to its dot product, and what the decoders say of the block as a whole."""
+        parts, size = self.config.a.sums, self.config.a.lanes
+        owner, first = group // parts, group % parts * size
+        for side, operand in (("a", self.a), ("b", self.b)):
+            own, block = getattr(dot, side), operand.lanes[owner]
+            if parts == 1:
+                m.d.comb += own.eq(block)
+            else:
+                m.d.comb += [own[index].eq(block[first + index]) for index in range(size)]
+            if lanes(self.config).word_width(side):
+                m.d.comb += getattr(dot, f"{side}_word").eq(operand.words[group])
 
     def _products(
         self, m: Module, platform: object, computed: Any, terms: Any, late: dict[str, Any]

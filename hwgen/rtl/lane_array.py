@@ -85,6 +85,6 @@ class LaneArray(Block):
                     m.d.comb += element.tag.eq(element_tag(form, tag, index))
             if how.word_width(side):
                 m.d.comb += getattr(dot, f"{side}_word").eq(how.word(m, side, block, tag))
-        m.d.comb += self.sum.eq(dot.sum)
+        m.d.comb += self.sum.eq(dot.words[0] + dot.words[1] - how.words_above if config.carry_save else dot.sum)
         m.d.comb += [getattr(self, name).eq(getattr(dot, name)) for name in beside(config)]
         return m

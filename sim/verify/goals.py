@@ -58,6 +58,19 @@ def largest_sum(config: TensorCoreConfig) -> int:
     return steps * config.groups * config.bounds.largest_exact_block
 
 
+def _largest_by_sign(config: TensorCoreConfig) -> tuple[int, int]:
+    """Magnitudes of the largest positive and of the largest negative of these sums."""
+    if not config.adds_sums:
+        return (largest_sum(config),) * 2
+    # Integers in two's complement reach further down than up.
+    (a_low, a_high), (b_low, b_high) = (
+        (min(element.integers), max(element.integers)) for form in config.formats for element in form.elements
+    )
+    by_sign = max(a_low * b_low, a_high * b_high), -min(a_low * b_high, a_high * b_low)
+    products = config.bounds.lanes * config.sums * min(config.largest_steps or 1, DEEPEST_CHAIN)
+    return products * by_sign[0], products * by_sign[1]
+
+
 def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     """All goals of a configuration, by name."""
     found: dict[str, Goals] = {}
@@ -307,10 +320,19 @@ def _distances(config: TensorCoreConfig, add: Callable[..., None]) -> None:
 def _exact(config: TensorCoreConfig, add: Callable[..., None], groups: Axis, signs: Axis, operation: Axis) -> None:
     """Goals where all of a tile is summed up in fixed point; places count from the unit of all terms."""
     add("place of terms", groups, ("", numbers(range(exponent_span(config) + 1))), signs)
-    add("leading place of the sum", ("", numbers(range(largest_sum(config).bit_length()))), signs)
+    places = largest_sum(config).bit_length()
+    reachable = np.ones((places, 2), np.bool_)
+    for sign, largest in enumerate(_largest_by_sign(config)):
+        reachable[largest.bit_length() :, sign] = False
+    reason = "" if reachable.all() else "the largest products are of one sign"
+    add("leading place of the sum", ("", numbers(range(places))), signs, reachable=reachable, reason=reason)
     add("C against the sum", ("exponents differ by", ("less", *numbers(range(-26, 27)), "more")), operation)
     lost = ("grows", *numbers(range(LARGEST_CANCELLATION + 1)), "more", "all")
-    add("places cancelled", ("", lost))
+    kinds = np.ones(len(lost), np.bool_)
+    # What is left is a multiple of the unit, or of the last place of C.
+    kinds[-2] = places - 1 > LARGEST_CANCELLATION
+    reason = "" if kinds.all() else f"no sum is longer than {places} places"
+    add("places cancelled", ("", lost), reachable=kinds, reason=reason)
     add(
         "zeros",
         ("", ("C and sum zero", "sum zero, C not", "C zero, sum not", "a block sum zero, its products not")),

@@ -90,8 +90,11 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
         Whether the deepest tile of an exact core comes first, if the run is more than twice as long.
     """
     if deep and config.exact and count > 2 * deepest(config):
-        rest = draw(config, count - deepest(config), rng)
-        return dataclasses.replace(rest, steps=_joined(_saturated(config), rest.steps))
+        first = [_saturated(config)]
+        if config.adds_sums:
+            first.append(_cancelled(config))
+        rest = draw(config, count - sum(map(len, first)), rng)
+        return dataclasses.replace(rest, steps=_joined(*first, rest.steps))
     steps = random_steps(config, count, rng)
     powers = config.wide and not any(form.scale.mantissa_bits for form in config.formats)
     longer = config.bounds.term_width > _SIGNIFICAND
@@ -150,17 +153,47 @@ def _saturated(config: TensorCoreConfig) -> Steps:
     for form, rows in ((config.a, config.rows), (config.b, config.columns)):
         # The element format with the largest value, its folds included.
         tag, code = _place_of_largest([element.values for element in form.elements])
+        if config.adds_sums:
+            # A product of two of the most negative integers is larger than one of the most positive ones.
+            code = code if (lowest := _most_negative(form)) is None else lowest
         codes.append(np.full((count, rows, config.depth), code, np.uint8))
         byte = _above(form, tag) << form.scale.width | form.scale.highest
         scales.append(np.full((count, rows, config.groups), byte, scale_type(form)))
     if config.rows > 1 or config.columns > 1:
         side, form = (0, config.a) if config.rows > 1 else (1, config.b)
-        codes[side][:, 1::2] = negated(form)[codes[side][:, 1::2]]
+        codes[side][:, 1::2] = _opposite_of(form)[codes[side][:, 1::2]]
+        if config.adds_sums and config.rows > 1:
+            codes[1][:, 1::2] = _opposite_of(config.b)[codes[1][:, 1::2]]
     c = np.zeros((count, config.rows, config.columns), np.uint32)
     depth = np.arange(1, count + 1)
     return Steps(
         config, codes[0], scales[0], codes[1], scales[1], c, depth == 1, (depth & depth - 1 == 0) | (depth == count)
     )
+
+
+def _opposite_of(form: BlockFormat) -> NDArray[np.uint8]:
+    """For each code that of the negative value; for one that has none that of the largest positive value."""
+    table = negated(form)
+    if (lowest := _most_negative(form)) is None:
+        return table
+    table = table.copy()
+    table[lowest] = _place_of_largest([form.elements[0].values])[1]
+    return table
+
+
+def _cancelled(config: TensorCoreConfig) -> Steps:
+    """A deep tile of large products whose sum has more places than C: all but the last ones are cancelled by C.
+
+    As many steps as the deepest one has less one, so that the sum is a multiple of few powers of two.
+    """
+    steps = _saturated(config)[: max(1, deepest(config) - 1)]
+    for form, codes in ((config.a, steps.a_codes), (config.b, steps.b_codes)):
+        codes[...] = _place_of_largest([element.values for element in form.elements])[1]
+    largest = [max(form.elements[0].values) for form in config.formats]
+    total = len(steps) * config.depth * largest[0] * largest[1]
+    steps.c[0] = np.float32(-total).view(np.uint32)
+    steps.last[-1] = True
+    return steps
 
 
 def _pattern(count: int, rng: np.random.Generator) -> Pattern:

@@ -261,6 +261,32 @@ def test_formats_that_no_datapath_computes_are_refused():
     assert TensorCoreConfig(**{**GOOD, "a": ones, "b": ones}).depth == 12
 
 
+def test_an_accumulator_of_two_words_adds_sums_of_blocks_without_scales():
+    fields = {"a": "int8", "b": "int4", "dot": "booth", "numerics": "exact", "accumulator": "carry_save"}
+    config = TensorCoreConfig(**{**GOOD, **fields, "pipeline": ("decoded", "tree", "total")})
+    assert config.carry_save
+    assert config.adds_sums
+    assert config.latency == 6
+    assert config.as_dict()["accumulator"] == "carry_save"
+    assert not config.takes("shifted")
+    one = dataclasses.replace(config, accumulator="carry_propagate")
+    assert one.latency == 5
+    assert "accumulator" not in one.as_dict()
+    assert one.takes("shifted")
+    for changed, words in (
+        ({"accumulator": "two"}, "accumulator = 'two': must be one of carry_propagate, carry_save"),
+        ({"numerics": "blackwell"}, "accumulator = 'carry_save': has no meaning with numerics = 'blackwell'"),
+        ({"a": "nvfp4", "b": "nvfp4", "dot": "merged"}, "have scales, which multiply one number; use formats without"),
+        ({"dot": "shifted"}, "lanes dot = 'shifted' give one number; use booth"),
+        ({"pipeline": ("sums",)}, "'sums' has no meaning with accumulator = 'carry_save'"),
+        ({"pipeline": ("aligned",)}, "'aligned' has no meaning with accumulator = 'carry_save'"),
+        ({"pipeline": ("factors",)}, "'factors' has no meaning with numerics = 'exact' for a = 'int8', b = 'int4'"),
+        ({"pipeline": ("factors",), "accumulator": "carry_propagate"}, "'factors' has no meaning with numerics"),
+    ):
+        with pytest.raises(InputError, match=re.escape(words)):
+            TensorCoreConfig(**{**GOOD, **fields, **changed})
+
+
 def test_the_name_of_another_format_is_refused():
     other = dataclasses.replace(BLOCK_FORMATS["nvint4"], name="nvfp4")
     refused("a = 'nvfp4'", "another format of the catalogue", a=other)
@@ -396,6 +422,7 @@ def test_named_configurations():
     names |= {"nvfp4-mx-multi-small", "mixfp4-mx-multi-small"}
     mixed = {"razer": ("razer-activations", "razer-weights"), "w4a8": ("mxfp8-e4m3", "mxfp4")}
     mixed |= {"w4a8-int": ("int8", "int4"), "ternary": ("int8", "ternary")}
+    mixed |= dict.fromkeys(("int8-exact", "opt1"), ("int8", "int8"))
     assert set(NAMED) == names | {f"{form}-small" for form in others | set(mixed)}
     kinds |= {form: (form, form) for form in others | {"nvfp4-e0m3"}} | mixed
     for name, config in NAMED.items():

@@ -17,8 +17,9 @@ __all__ = ["ExactAccumulate", "exact_controls", "exact_registers"]
 
 
 def exact_registers(config: TensorCoreConfig) -> tuple[str, ...]:
-    """The registers between the terms and the result; ``sum`` is the accumulator."""
-    return tuple(name for name in ("aligned", "sum", "total", "normal") if name in (*config.pipeline, "sum"))
+    """The registers between the terms and the result; ``sum`` is the accumulator, ``resolved`` the sum of its words."""
+    there = (*config.pipeline, "sum", *(["resolved"] if config.carry_save else []))
+    return tuple(name for name in ("aligned", "sum", "resolved", "total", "normal") if name in there)
 
 
 def exact_controls(config: TensorCoreConfig) -> tuple[str, ...]:
@@ -48,8 +49,8 @@ class ExactAccumulate(Block):
     that is not taken. One for each column would need a copy of sum and C in every element, to leave from by turns. In
     cycles without a result the sum is kept from its gates, which then rest.
 
-    A carry-save sum would shorten the loop, but not the clock, since the addition of C is longer; and it would
-    cost as many registers again.
+    A carry-save sum shortens the loop (`hwgen.rtl.accumulate.carry_save_sum`), but not the clock where the addition of
+    C is longer. It costs as many registers again.
 
     ==========  ===========================================  ======================
     register    holds                                        bits, G = 1 and NVFP4
@@ -95,7 +96,7 @@ class ExactAccumulate(Block):
         m = Module()
         config = self.config
         step = add_child(m, platform, "step", StepSum, config)
-        m.d.comb += step.terms.eq(self.terms.terms)
+        m.d.comb += step.terms.eq(self.terms.words if config.adds_sums else self.terms.terms)
         word, nan, first = step.sum, term_nan(config, self.terms), self.first
 
         if "aligned" in config.pipeline:
@@ -110,7 +111,7 @@ class ExactAccumulate(Block):
         seen = Signal(name="nan_seen", reset_less=True)
         extended = Signal(signed(width))
         m.d.comb += extended.eq(word)
-        carries = [word[-1]] if config.sums == 1 else []
+        carries = [word[-1]] if config.sums == 1 and not config.adds_sums else []
         before = total & (~first).replicate(width).as_signed()
         with m.If(self.enable_sum):
             m.d.sync += [

@@ -49,9 +49,9 @@ class StepSum(Block):
     Attributes
     ----------
     terms : In(terms_layout(config)["terms"].shape)
-        Scaled block sums.
+        Scaled block sums; or ``words``, sums of blocks without scales.
     sum : Out(signed(step_width(config)))
-        Sum of T_g * 2^E_g in units of the lowest E; with one group in ones' complement.
+        Sum of T_g * 2^E_g in units of the lowest E; with one group in ones' complement, but not where it has no scale.
     latency : int
         0, combinational.
     """
@@ -59,12 +59,14 @@ class StepSum(Block):
     module_name = "step_sum"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        super().__init__(
-            config, {"terms": In(terms_layout(config)["terms"].shape), "sum": Out(signed(step_width(config)))}
-        )
+        terms = terms_layout(config)["words" if config.adds_sums else "terms"].shape
+        super().__init__(config, {"terms": In(terms), "sum": Out(signed(step_width(config)))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if self.config.adds_sums:
+            m.d.comb += self.sum.eq(sum(self.terms[1:], start=self.terms[0]))
+            return m
         groups, width = self.config.sums, block_width(self.config)
         words, signs = [], []
         for group in range(groups):

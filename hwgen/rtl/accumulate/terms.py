@@ -46,6 +46,9 @@ def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
     NaN, only where one may be. Where elements may be infinite, ``positive`` and ``negative`` in its place: some product
     is infinite, of that sign. NaN is both.
 
+    Where blocks without scales are added exactly, there are ``words`` in the place of ``terms``: their sums; or, for an
+    accumulator of two words, two for each sum, see `hwgen.rtl.lanes.interface.Lanes.two_words`.
+
     With exact numerics nothing depends on the largest exponent: ``terms[g]`` has sign, magnitude and ``place``, its
     own exponent with the same offset, and there is ``nan``.
 
@@ -56,6 +59,10 @@ def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
     nan = {"nan": 1} if any(form.may_be_nan for form in config.formats) else {}
     if may_be_infinite(config):
         nan = {"positive": 1, "negative": 1}
+    if config.adds_sums:
+        how = lanes(config)
+        word, count = (unsigned(how.words_width), 2) if config.carry_save else (signed(how.sum_width), 1)
+        return data.StructLayout({"words": data.ArrayLayout(word, config.sums * count), **nan})
     if config.exact:
         term = data.StructLayout({"sign": 1, "magnitude": term_width(config), "place": config.bounds.exponent_bits})
         return data.StructLayout({"terms": data.ArrayLayout(term, config.sums), **nan})

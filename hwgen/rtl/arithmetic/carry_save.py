@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
-__all__ = ["Register", "add_columns", "add_words", "full_adders", "half_adders", "multiply", "two_words"]
+__all__ = ["Register", "add_columns", "add_words", "full_adders", "half_adders", "multiply", "two_rows", "two_words"]
 
 Register = Callable[[dict[str, Value]], dict[str, Value]]
 """A register of several values, unsigned: ``register(values)`` gives them by the same names, a cycle later."""
@@ -43,7 +43,33 @@ def add_columns(
     levels: Mapping[int, Iterable[float]] | None = None,
     name: str,
 ) -> Signal:
-    """Sum single bits by weight, modulo ``2 ** width``.
+    """Sum single bits by weight, modulo ``2 ** width``; see `two_rows` for the parameters.
+
+    Returns
+    -------
+    Signal
+        The sum, ``width`` bits. Combinational but for the register.
+    """
+    rows = two_rows(
+        m, columns, width=width, constant=constant, register=register, height=height, levels=levels, name=name
+    )
+    total = Signal(width, name=name)
+    m.d.comb += total.eq(rows[0] + rows[1])
+    return total
+
+
+def two_rows(
+    m: Module,
+    columns: Mapping[int, Iterable[Value]],
+    *,
+    width: int,
+    constant: int = 0,
+    register: Register | None = None,
+    height: int = 2,
+    levels: Mapping[int, Iterable[float]] | None = None,
+    name: str,
+) -> tuple[Value, Value]:
+    """Two words whose sum is that of single bits by weight, modulo ``2 ** width``.
 
     Every level puts full adders wherever a column has three bits; those that stand side by side are
     written as one word. No half adder stands before the final adder: it would not lessen the bits.
@@ -66,12 +92,12 @@ def add_columns(
         When each of ``columns`` is there, in levels of full adders. Each level adds what is there, the earliest first.
         Without it all bits count as equally early, and sums of the level before are added first.
     name
-        Name of the result, and the beginning of the names on the way to it.
+        Beginning of the names on the way.
 
     Returns
     -------
-    Signal
-        The sum, ``width`` bits. Combinational but for the register.
+    tuple
+        ``width`` bits each. Combinational but for the register.
     """
     heap: list[list[tuple[float, Value]]] = []
     for place in range(width):
@@ -101,10 +127,8 @@ def add_columns(
         for place, bits in enumerate(ready):
             following[place] += bits[len(bits) // 3 * 3 :]
         heap = following
-    rows = [Cat(*(bits[row][1] if row < len(bits) else Const(0, 1) for bits in heap)) for row in range(2)]
-    total = Signal(width, name=name)
-    m.d.comb += total.eq(rows[0] + rows[1])
-    return total
+    first, second = (Cat(*(bits[row][1] if row < len(bits) else Const(0, 1) for bits in heap)) for row in range(2))
+    return first, second
 
 
 def _columns_behind(heap: list[list[Value]], register: Register) -> list[list[Value]]:

@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.arithmetic.carry_save import Register, add_columns
+from hwgen.rtl.arithmetic.carry_save import Register, add_columns, two_rows
 from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.lanes.interface import Lanes, transposed
 
@@ -56,7 +56,7 @@ class Booth(Lanes):
     def __init__(self, config: TensorCoreConfig) -> None:
         super().__init__(config)
         rows = {side: self._digits(side) * (self._width(other) + 1) for side, other in ("ab", "ba")}
-        self.recoded = min(rows, key=lambda side: rows[side])
+        self.recoded, self.other = sorted("ab", key=lambda side: rows[side])
 
     def _width(self, side: str) -> int:
         """Bits of an integer in two's complement."""
@@ -99,12 +99,34 @@ class Booth(Lanes):
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
-        recoded, other, side = (a, b, "b") if self.recoded == "a" else (b, a, "a")
-        top, count = self._width(side), self._digits(self.recoded)
+        rows, constant = self._rows(m, a, b, words), -self.words_above
+        total = add_columns(m, rows, width=self.sum_width, constant=constant, register=register, name="total")
+        return total.as_signed()
+
+    def two_words(
+        self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None
+    ) -> tuple[Value, Value]:
+        """See `Lanes`."""
+        return two_rows(m, self._rows(m, a, b, words), width=self.words_width, register=register, name="total")
+
+    @property
+    def words_above(self) -> int:
+        """See `Lanes`; the inverted sign bit of each row weighs as much as the sign bit less 2^top."""
+        top = self._width(self.other)
+        return sum(self.config.bounds.lanes << 2 * digit + top for digit in range(self._digits(self.recoded)))
+
+    @property
+    def words_width(self) -> int:  # type: ignore[override]
+        """See `Lanes`."""
+        return (self.config.bounds.largest_sum + self.words_above).bit_length()
+
+    def _rows(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> dict[int, list[Value]]:
+        """Bits that are added, by their place; together they are above S by `words_above`."""
+        recoded, other = (a, b) if self.recoded == "a" else (b, a)
+        top, count = self._width(self.other), self._digits(self.recoded)
         value = transposed(other, "value", top)
         one, two, minus = (transposed(recoded, field, count) for field in ("one", "two", "minus"))
-        heap: dict[int, list[Value]] = {place: [bit] for place, bit in enumerate(words[self.recoded])}
-        constant = 0
+        rows: dict[int, list[Value]] = {place: [bit] for place, bit in enumerate(words[self.recoded])}
         for digit in range(count):
             for place in range(top + 1):
                 # Twice the value has one bit more than the value, which repeats its sign there.
@@ -112,10 +134,6 @@ class Booth(Lanes):
                 if place:
                     chosen |= value[place - 1] & two[digit]
                 bits = Signal(len(a), name=f"row{digit}_{place}")
-                negative = minus[digit] if place < top else ~minus[digit]
-                m.d.comb += bits.eq(chosen ^ negative)
-                heap.setdefault(2 * digit + place, []).extend(bits)
-            # The sign bit weighs -2^top; inverted, it weighs as much less 2^top in every lane.
-            constant -= len(a) << 2 * digit + top
-        total = add_columns(m, heap, width=self.sum_width, constant=constant, register=register, name="total")
-        return total.as_signed()
+                m.d.comb += bits.eq(chosen ^ (minus[digit] if place < top else ~minus[digit]))
+                rows.setdefault(2 * digit + place, []).extend(bits)
+        return rows

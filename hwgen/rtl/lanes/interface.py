@@ -39,6 +39,8 @@ class Lanes(ABC):
         Shifts of sub-groups are left to the sums; decoders of elements know nothing of them.
     holds_sums : bool
         The register ``sums`` stands before the last adder, not behind it; and beside the sum there is what is one less.
+    words_width : int
+        Bits of each of the two words that `two_words` gives; 0 for lanes that do not.
     shared : bool
         The lanes also multiply the significands of a slot, see `hwgen.rtl.lanes.sharing`.
     """
@@ -46,6 +48,7 @@ class Lanes(ABC):
     symmetric = True
     shifts_sums = False
     holds_sums = False
+    words_width = 0
     shared = False
 
     def __init__(self, config: TensorCoreConfig) -> None:
@@ -86,6 +89,17 @@ class Lanes(ABC):
 
         If there is a ``register``, everything on the way goes through it once, where two words are left.
         """
+
+    def two_words(
+        self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None
+    ) -> tuple[Value, Value]:
+        """Two words of ``words_width`` bits, not negative, whose sum is S + `words_above`; as `total` otherwise."""
+        raise NotImplementedError
+
+    @property
+    def words_above(self) -> int:
+        """How far the sum of the words that `two_words` gives is above S."""
+        raise NotImplementedError
 
     @property
     def sum_width(self) -> int:

@@ -307,7 +307,7 @@ def test_rows_without_a_core_are_answered_at_once(bench: Bench) -> None:
     assert [design.name for design in report.designs] == ["nvfp4-small"]
     assert rows["four-over-six"].not_measured == "its hardware is that of nvfp4, which is not in this table"
     assert rows["four-over-six"].decibels("gaussian")
-    assert rows["opt1"].not_measured == NOT_BUILT["opt1"]
+    assert rows["bipolar"].not_measured == NOT_BUILT["bipolar"]
     text = markdown(report, "formats.png")
     assert "at most 16. No row was built.\n" in text
     assert schema.from_json(schema.to_json(report)) == report

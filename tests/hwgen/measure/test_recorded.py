@@ -140,7 +140,7 @@ def test_another_search_of_rows_is_made(changed: dict) -> None:
 
 def test_a_row_of_another_design_alone_is_searched_for() -> None:
     mine = dataclasses.replace(NAMED["mixfp4-small"], fraction_bits=33)
-    rows = (Row("mixfp4", mine), *rows_of(["razer", "opt1"]))
+    rows = (Row("mixfp4", mine), *rows_of(["razer", "bipolar"]))
     assert set(rows_selected_by(table(), dataclasses.replace(ROWS, rows=rows), CELLS)) == {"nvfp4-small", "razer-small"}
 
 

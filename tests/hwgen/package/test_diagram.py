@@ -42,11 +42,13 @@ def test_a_datapath_has_the_registers_of_the_pipeline(config: TensorCoreConfig) 
     whole = config.bounds.window is None
     bars = [name for name in config.pipeline if name != "factors" and not (whole and name == "tree")]
     own = ["result", "sum"] if config.exact else ["result"]
+    own += ["resolved"] if config.carry_save else []
     assert sorted(word for word in said if word in {*PIPELINE_REGISTERS, *own}) == sorted([*bars, *own])
     assert registers(svg) == len(bars) + len(own)
     assert any(word.startswith("register tree") for word in said) == (whole and "tree" in config.pipeline)
     begins = "block sums, " if whole else "two words of "
-    assert any(word.startswith(begins) and f"{config.bounds.sum_width} bits" in word for word in said)
+    wide = "in two words" if config.carry_save else f"{config.bounds.sum_width} bits"
+    assert any(word.startswith(begins) and wide in word for word in said)
     assert ("1 cycle" if config.interleave == 1 else f"{config.interleave} cycles") in " ".join(said)
 
 

@@ -1,0 +1,95 @@
+"""Exact accumulation in two words, whose carries run where a result is wanted."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.lib.wiring import In, Out
+
+from hwgen.config import TensorCoreConfig
+from hwgen.rtl.accumulate.exact import exact_controls, exact_registers
+from hwgen.rtl.accumulate.fixed_point import sum_width
+from hwgen.rtl.accumulate.round_sum import RoundSum
+from hwgen.rtl.accumulate.stepwise import FP32
+from hwgen.rtl.accumulate.terms import term_nan, terms_layout
+from hwgen.rtl.arithmetic.carry_save import two_rows
+from hwgen.rtl.hierarchy import Block, add_child
+from hwgen.rtl.lanes import lanes
+
+__all__ = ["CarrySaveAccumulate"]
+
+
+class CarrySaveAccumulate(Block):
+    """C + the sum of all block sums since the first step, rounded once; as `ExactAccumulate`, by another accumulator.
+
+    ::
+
+        two words of each block sum --> [carry-save tree] --> sum, carry --> [and] --> [+] --> resolved --> [round sum]
+                                              ^                  |             ^                   |            |
+                                              +------[and]-------+          complete            C, NaN          +--> D
+                                                       ^ first
+
+    The idea is that of OPT1 (arXiv 2503.06342): neither products nor block sums nor the accumulator are added up to one
+    number in a step. The one addition whose carries run is that of the two words of a whole tile. It has a cycle of
+    its own, before C is added. C and NaN wait beside the words, and again beside their sum: the next tile may begin
+    while that is made.
+
+    Parameters
+    ----------
+    config
+        ``a``, ``b``, ``groups``, ``dot``, ``largest_depth`` and ``pipeline``.
+
+    Attributes
+    ----------
+    terms : In(terms_layout(config))
+        Two words of each block sum of one step.
+    c : In(FP32)
+        Addend, where the sum of a step with ``first`` is loaded.
+    first : In(1)
+        Begin a new sum, with C.
+    enable_sum, enable_resolved, enable_total, enable_normal : In(1)
+        Load the register; the last two only where there are these. The accumulator takes every step, those behind it
+        results.
+    complete : In(1)
+        The sum is one to be rounded.
+    d : Out(FP32)
+        Result; NaN is 0x7FFFFFFF, an exact zero +0.
+    latency : int
+        Registers on the way, 2 to 4.
+    """
+
+    module_name = "accumulate"
+    registers = True
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        self.latency = len(exact_registers(config))
+        members = {"terms": In(terms_layout(config)), "c": In(FP32), "first": In(1), "d": Out(FP32)}
+        super().__init__(config, members | {name: In(1) for name in exact_controls(config)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config, width = self.config, sum_width(self.config)
+        held = [Signal(width, name=name, reset_less=True) for name in ("sum", "carry")]
+        columns: dict[int, list[Value]] = {}
+        for word in (*self.terms.words, *(each & (~self.first).replicate(width) for each in held)):
+            for place, bit in enumerate(Value.cast(word)):
+                columns.setdefault(place, []).append(bit)
+        constant = -config.sums * lanes(config).words_above
+        following = two_rows(m, columns, width=width, constant=constant, name="following")
+        c, nan = Signal(FP32, name="c_held", reset_less=True), Signal(name="nan_seen", reset_less=True)
+        with m.If(self.enable_sum):
+            m.d.sync += [each.eq(word) for each, word in zip(held, following, strict=True)]
+            m.d.sync += nan.eq(term_nan(config, self.terms) | (nan & ~self.first))
+            with m.If(self.first):
+                m.d.sync += c.eq(self.c)
+
+        total = Signal(signed(width), name="resolved", reset_less=True)
+        beside, seen = Signal(FP32, name="c_resolved", reset_less=True), Signal(name="nan_resolved", reset_less=True)
+        x, y = (each & self.complete.replicate(width) for each in held)
+        with m.If(self.enable_resolved):
+            m.d.sync += [total.eq(x + y), beside.eq(c), seen.eq(nan)]
+        rounding = add_child(m, platform, "round", RoundSum, config)
+        for register in exact_registers(config):
+            if register in ("total", "normal"):
+                m.d.comb += getattr(rounding, f"enable_{register}").eq(getattr(self, f"enable_{register}"))
+        m.d.comb += [rounding.sum.eq(total), rounding.c.eq(beside), rounding.nan.eq(seen), self.d.eq(rounding.d)]
+        return m

@@ -1,0 +1,1 @@
+../int8-exact-small.v

@@ -1,0 +1,1 @@
+../opt1-small.v

@@ -1,0 +1,2 @@
+../opt1-small.v
+opt1_small_tb.sv
