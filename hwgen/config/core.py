@@ -234,22 +234,16 @@ class TensorCoreConfig:
 
     def _check_accumulator(self, pair: str) -> None:
         """Refuse registers that exact sums of block sums do not have, and two words of what is one number."""
-        if self.adds_sums and "factors" in self.pipeline:
-            raise InputError(
-                f"pipeline = {list(self.pipeline)}: 'factors' has no meaning with numerics = 'exact' for {pair}, which"
-                " have no scales; leave it out"
-            )
-        if not self.carry_save:
-            return
         chosen = f"accumulator = {self.accumulator!r}"
-        if not self.adds_sums:
+        if self.carry_save and not self.adds_sums:
             raise InputError(f"{chosen}: {pair} have scales, which multiply one number; use formats without")
-        if self.dot not in CARRY_SAVE:
+        if self.carry_save and self.dot not in CARRY_SAVE:
             raise InputError(f"{chosen}: lanes dot = {self.dot!r} give one number; use {' or '.join(CARRY_SAVE)}")
-        for register in ("sums", "aligned"):
-            if register in self.pipeline:
+        for register in self.pipeline:
+            if register not in self.registers:
                 raise InputError(
-                    f"pipeline = {list(self.pipeline)}: {register!r} has no meaning with {chosen}; leave it out"
+                    f"pipeline = {list(self.pipeline)}: {register!r} has no meaning with {chosen} for {pair}, which"
+                    f" have no scales; give a pipeline of {', '.join(self.registers)}"
                 )
 
     def _check_steps(self, pair: str) -> None:
@@ -351,6 +345,13 @@ class TensorCoreConfig:
     def form(self, side: str) -> BlockFormat:
         """Block format of operand ``side``, ``a`` or ``b``."""
         return self.a if side == "a" else self.b
+
+    @property
+    def registers(self) -> tuple[str, ...]:
+        """Pipeline registers that have a meaning."""
+        without = {"factors"} if self.adds_sums else set()
+        without |= {"sums", "aligned"} if self.carry_save else set()
+        return tuple(register for register in REGISTERS[self.numerics] if register not in without)
 
     def takes(self, dot: str, slot: str | None = None) -> bool:
         """Whether a micro-architecture of the dot product goes with its formats and with a slot, its own by default."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hwgen.cells.library import Library
 from hwgen.closure.walk import walk
-from hwgen.config import DEFAULT_PIPELINE, DOTS, REGISTERS, TensorCoreConfig
+from hwgen.config import DEFAULT_PIPELINE, DOTS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, usable
@@ -377,7 +377,7 @@ def variants(
         # for, the configuration refuses it.
         if not dots and not config.takes(dot):
             continue
-        if not pipelines and not {*pipeline} <= {*REGISTERS[config.numerics]}:
+        if not pipelines and not {*pipeline} <= {*config.registers}:
             continue
         found[replace(config, dot=dot, pipeline=pipeline, leading_zeros=zeros)] = None
     return list(found)

@@ -41,7 +41,7 @@ from sim.steps import check_hold
 
 __all__ = ["measure_formats"]
 
-_ALIKE = ("fraction_bits", "rounding", "numerics", "empty_blocks", "clock_gating")
+_ALIKE = ("fraction_bits", "rounding", "numerics", "accumulator", "empty_blocks", "clock_gating")
 """Fields besides the shape in which rows should be like the baseline."""
 
 _Values = dict[tuple[str, str], tuple[str, list[float]]]

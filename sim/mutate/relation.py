@@ -50,6 +50,8 @@ def _stage(config: TensorCoreConfig, name: str) -> str | None:
         return before[-1] if before else None
     if name == "products" and config.slotted:
         return "tree"
+    if re.fullmatch(r"(c_|nan_)?resolved", name):
+        return "resolved"
     if re.fullmatch(r"scale\d+_sum", name):
         return "sums"
     return "terms" if name == "accumulate_terms" else None
@@ -105,7 +107,7 @@ def matters_with(
     stage = _stage(config, name)
     if stage is not None:
         valid = f"{stage}_valid"
-        if config.exact and stage in ("total", "normal"):
+        if config.exact and stage in ("resolved", "total", "normal"):
             valid = f"{stage}_last"
         found.append(valid)
     if name == "addend":
@@ -202,7 +204,7 @@ def in_range(config: Built, module: str) -> list[str]:
                 for group in range(config.groups)
             ),
         ]
-    if module != "accumulate":
+    if module != "accumulate" or config.adds_sums:  # block sums may be any of their width
         return []
     fields = dict(terms_layout(config))
 

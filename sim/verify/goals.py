@@ -55,7 +55,24 @@ def exponent_span(config: TensorCoreConfig) -> int:
 def largest_sum(config: TensorCoreConfig) -> int:
     """Largest sum of the chains that a run draws, in the unit of exact sums; exact numerics only."""
     steps = min(config.largest_steps or 1, DEEPEST_CHAIN)
-    return steps * config.groups * config.bounds.largest_exact_block
+    return steps * config.sums * config.bounds.largest_exact_block
+
+
+def cancelled_sum(config: TensorCoreConfig) -> tuple[int, int]:
+    """Steps of large products that C can cancel as a whole, and how many places that is at most.
+
+    The most steps whose sum FP32 holds, one less than the deepest at most. Behind them another step leaves the smallest
+    product. No steps where some format has no zero, which all other products of that step are.
+    """
+    (of_a,), (of_b,) = ([element.integers for element in form.elements] for form in config.formats)
+    if 0 not in of_a or 0 not in of_b:
+        return 0, 0
+    step = config.depth * max(of_a) * max(of_b)
+    count = min(config.largest_steps or 1, DEEPEST_CHAIN) - 1
+    while count > 1 and int(np.float32(count * step)) != count * step:
+        count -= 1
+    left = min(h for h in of_a if h > 0) * min(h for h in of_b if h > 0)
+    return count, (count * step + left).bit_length() - left.bit_length()
 
 
 def _largest_by_sign(config: TensorCoreConfig) -> tuple[int, int]:
@@ -330,8 +347,9 @@ def _exact(config: TensorCoreConfig, add: Callable[..., None], groups: Axis, sig
     lost = ("grows", *numbers(range(LARGEST_CANCELLATION + 1)), "more", "all")
     kinds = np.ones(len(lost), np.bool_)
     # What is left is a multiple of the unit, or of the last place of C.
-    kinds[-2] = places - 1 > LARGEST_CANCELLATION
-    reason = "" if kinds.all() else f"no sum is longer than {places} places"
+    if config.adds_sums:
+        kinds[-2] = cancelled_sum(config)[1] > LARGEST_CANCELLATION
+    reason = "" if kinds.all() else f"no sum of {places} places is cancelled further"
     add("places cancelled", ("", lost), reachable=kinds, reason=reason)
     add(
         "zeros",

@@ -15,7 +15,7 @@ from sim.engines import Pattern, Patterns
 from sim.random import decoded, negated, numbers, random_steps, scale_type, set_what_runs_need, zeros
 from sim.steps import Steps
 from sim.verify.addends import SPECIAL, nearly_opposite, opposite
-from sim.verify.goals import DEEPEST_CHAIN, LOWEST_BIT
+from sim.verify.goals import DEEPEST_CHAIN, LOWEST_BIT, cancelled_sum
 from sim.verify.half_stimulus import draw_half_rate
 
 __all__ = ["Stimulus", "deepest", "draw"]
@@ -91,7 +91,7 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
     """
     if deep and config.exact and count > 2 * deepest(config):
         first = [_saturated(config)]
-        if config.adds_sums:
+        if config.adds_sums and cancelled_sum(config)[0]:
             first.append(_cancelled(config))
         rest = draw(config, count - sum(map(len, first)), rng)
         return dataclasses.replace(rest, steps=_joined(*first, rest.steps))
@@ -182,15 +182,18 @@ def _opposite_of(form: BlockFormat) -> NDArray[np.uint8]:
 
 
 def _cancelled(config: TensorCoreConfig) -> Steps:
-    """A deep tile of large products whose sum has more places than C: all but the last ones are cancelled by C.
-
-    As many steps as the deepest one has less one, so that the sum is a multiple of few powers of two.
-    """
-    steps = _saturated(config)[: max(1, deepest(config) - 1)]
+    """A deep tile of large products, all of which C cancels, and a step that leaves the smallest product."""
+    count, _ = cancelled_sum(config)
+    steps = _saturated(config)[: count + 1]
+    total = float(count * config.depth)
     for form, codes in ((config.a, steps.a_codes), (config.b, steps.b_codes)):
-        codes[...] = _place_of_largest([element.values for element in form.elements])[1]
-    largest = [max(form.elements[0].values) for form in config.formats]
-    total = len(steps) * config.depth * largest[0] * largest[1]
+        (element,) = form.elements
+        largest = element.integers.index(max(element.integers))
+        codes[...] = largest
+        total *= element.values[largest]
+        # In the last step all is zero but for one product.
+        codes[count:] = element.integers.index(0)
+        codes[count:, :, 0] = element.integers.index(min(h for h in element.integers if h > 0))
     steps.c[0] = np.float32(-total).view(np.uint32)
     steps.last[-1] = True
     return steps

@@ -280,8 +280,14 @@ def test_an_accumulator_of_two_words_adds_sums_of_blocks_without_scales():
         ({"dot": "shifted"}, "lanes dot = 'shifted' give one number; use booth"),
         ({"pipeline": ("sums",)}, "'sums' has no meaning with accumulator = 'carry_save'"),
         ({"pipeline": ("aligned",)}, "'aligned' has no meaning with accumulator = 'carry_save'"),
-        ({"pipeline": ("factors",)}, "'factors' has no meaning with numerics = 'exact' for a = 'int8', b = 'int4'"),
-        ({"pipeline": ("factors",), "accumulator": "carry_propagate"}, "'factors' has no meaning with numerics"),
+        (
+            {"pipeline": ("factors",)},
+            "'factors' has no meaning with accumulator = 'carry_save' for a = 'int8', b = 'int4', which have no scales",
+        ),
+        (
+            {"pipeline": ("factors",), "accumulator": "carry_propagate"},
+            "'factors' has no meaning with accumulator = 'carry_propagate'",
+        ),
     ):
         with pytest.raises(InputError, match=re.escape(words)):
             TensorCoreConfig(**{**GOOD, **fields, **changed})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.hdl import Const, Module, Signal, signed
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
@@ -11,7 +11,7 @@ from hwgen.rtl.accumulate.fixed_point import sum_width
 from hwgen.rtl.accumulate.round_sum import RoundSum
 from hwgen.rtl.accumulate.stepwise import FP32
 from hwgen.rtl.accumulate.terms import term_nan, terms_layout
-from hwgen.rtl.arithmetic.carry_save import two_rows
+from hwgen.rtl.arithmetic.carry_save import two_words
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
 
@@ -69,15 +69,13 @@ class CarrySaveAccumulate(Block):
         m = Module()
         config, width = self.config, sum_width(self.config)
         held = [Signal(width, name=name, reset_less=True) for name in ("sum", "carry")]
-        columns: dict[int, list[Value]] = {}
-        for word in (*self.terms.words, *(each & (~self.first).replicate(width) for each in held)):
-            for place, bit in enumerate(Value.cast(word)):
-                columns.setdefault(place, []).append(bit)
-        constant = -config.sums * lanes(config).words_above
-        following = two_rows(m, columns, width=width, constant=constant, name="following")
+        kept = [each & (~self.first).replicate(width) for each in held]
+        above = Const(-config.sums * lanes(config).words_above, width)
+        # Words as a whole: no carry goes further than a place for each level of the tree.
+        following = two_words(m, [*self.terms.words, *kept, above], [], width=width, name="following")
         c, nan = Signal(FP32, name="c_held", reset_less=True), Signal(name="nan_seen", reset_less=True)
         with m.If(self.enable_sum):
-            m.d.sync += [each.eq(word) for each, word in zip(held, following, strict=True)]
+            m.d.sync += [each.eq(word[1:]) for each, word in zip(held, following, strict=True)]
             m.d.sync += nan.eq(term_nan(config, self.terms) | (nan & ~self.first))
             with m.If(self.first):
                 m.d.sync += c.eq(self.c)

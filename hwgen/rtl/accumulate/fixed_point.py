@@ -64,11 +64,11 @@ class StepSum(Block):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        if self.config.adds_sums:
-            m.d.comb += self.sum.eq(sum(self.terms[1:], start=self.terms[0]))
-            return m
         groups, width = self.config.sums, block_width(self.config)
         words, signs = [], []
+        if self.config.adds_sums:
+            self._add_sums(m)
+            return m
         for group in range(groups):
             term = self.terms[group]
             placed = shift_left(m, term.magnitude, term.place, width=width, name=f"term{group}")
@@ -85,3 +85,15 @@ class StepSum(Block):
         total = add_words(m, rows, signs, width=len(self.sum), name="total")
         m.d.comb += self.sum.eq(Cat(total[:-1], ~total[-1]))
         return m
+
+    def _add_sums(self, m: Module) -> None:
+        """Block sums without scales, in two's complement: each carries its inverted sign, as words of terms do."""
+        if len(self.terms) == 1:
+            m.d.comb += self.sum.eq(self.terms[0])
+            return
+        words = [word.as_unsigned() for word in self.terms]
+        rows: list[Value] = [Cat(word[:-1], ~word[-1]) for word in words]
+        if missing := (1 << (len(words) - 1).bit_length()) - len(words):
+            rows.append(Const(missing << len(words[0]) - 1))
+        total = add_words(m, rows, [], width=len(self.sum), name="total")
+        m.d.comb += self.sum.eq(Cat(total[:-1], ~total[-1]))

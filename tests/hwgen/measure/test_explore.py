@@ -73,6 +73,9 @@ def test_what_is_explored_by_default() -> None:
     assert [one.dot for one in variants(PAIR[0], ("signed", "merged"))] == ["signed", "merged"]
     assert [one.pipeline for one in variants(PAIR[0], (), WAYS)] == WAYS
     assert [one.leading_zeros for one in variants(PAIR[0], (), (), ("anticipated",))] == ["anticipated"]
+    # Registers that exact sums of integers do not have are left out.
+    for name in ("int8-exact-small", "opt1-small"):
+        assert NAMED[name].pipeline in [one.pipeline for one in variants(NAMED[name])]
     with pytest.raises(InputError, match="dot = 'e2m2'"):
         variants(PAIR[0], ("e2m2",))
     with pytest.raises(InputError, match="dot = 'adders'"):

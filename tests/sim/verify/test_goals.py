@@ -23,6 +23,10 @@ CORES = {
     "excluded, G = 1": TensorCoreConfig("core", "nvfp4", "nvfp4", 2, 2, 1, empty_blocks="excluded"),
     "exact": TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 2, 1, numerics="exact", largest_depth=8192),
     "nvint4": TensorCoreConfig("core", "nvint4", "nvint4", 2, 2, 2),
+    "exact integers": TensorCoreConfig(
+        *("core", "int8", "int4", 2, 2, 1, "booth"), pipeline=(), numerics="exact", accumulator="carry_save"
+    ),
+    "short exact integers": TensorCoreConfig("core", "int4", "int4", 2, 2, 2, pipeline=("tree",), numerics="exact"),
 }
 """Cores between which every kind of goal occurs."""
 
