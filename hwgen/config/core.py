@@ -89,7 +89,8 @@ class TensorCoreConfig:
         Which registers there are besides that of the result. Before the accumulation loop: ``operands``
         (codes and scales at the edge of the array), ``decoded`` (the same behind the operand decoders), ``tree`` (the
         last two words of a dot product), ``sums`` (block sums, before they are scaled), ``factors`` (their magnitudes,
-        and products of the scales' significands) and ``terms`` (scaled block sums). In the loop: ``compared`` (terms,
+        and products of the scales' significands) and ``terms`` (scaled block sums). Where products are cut to a window,
+        ``tree`` holds the products and their exponents, ``sums`` the last two words. In the loop: ``compared`` (terms,
         and how far C's exponent is from the largest of theirs), ``aligned`` (words shifted to one exponent),
         ``addends`` (the last two words of their sum), ``total`` (their sum) and ``normal`` (the normalised sum, before
         it is rounded). Those in the loop interleave as many more tiles, see `interleave`.

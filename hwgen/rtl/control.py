@@ -300,7 +300,7 @@ class Line:
 
     ::
 
-        step --> ... --> (terms) --> (aligned) --> sum --> (total) --> (normal) --> result, where ``last`` is set
+        step --> ... --> (terms) --> (aligned) --> sum --> (resolved) --> (total) --> (normal) --> result, if ``last``
 
     Behind the accumulators only results move. What stands before them waits with a first step that has no C yet.
 

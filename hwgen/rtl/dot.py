@@ -36,7 +36,8 @@ class DotProduct(Block):
     """Sum of the products of a block's decoded numbers.
 
     What happens in between is for the micro-architecture to say: ``config.dot``, a module of `hwgen.rtl.lanes`. The
-    register ``tree``, if the pipeline has it, stands before the last adder.
+    register ``tree``, if the pipeline has it, stands before the last adder. Where products are cut to a window it
+    stands behind them, and ``sums`` before the last adder.
 
     Parameters
     ----------

@@ -46,6 +46,7 @@ class Element(Block):
         c --> addend --------------------------------------------------------------------------^  ^-----------+
 
         [dot product] holds (tree), [scale product] (factors), [accumulate] holds (aligned), (total) and (normal).
+        Lanes that cut products to a window hold (sums), too.
 
     With a slot, the products of significands of a step at half the rate come from multipliers of their own, or from
     those of the lanes::
@@ -58,7 +59,9 @@ class Element(Block):
 
     With exact numerics the accumulator is not the result; it comes before, and nothing goes back::
 
-        terms, first, addend --> [exact accumulate: (aligned), sum, (total), (normal)] --> result
+        terms, first, addend --> [exact accumulate: (aligned), sum, (resolved), (total), (normal)] --> result
+
+    Sums of blocks without scales go there as they are, past the scale product.
 
     Registers in parentheses, and ``addend``; each but that and ``result`` only where the pipeline has it. Everything
     but lanes and C arrives behind ``tree`` and ``sums``: the scales are shared by a whole row, the core delays them
@@ -99,8 +102,8 @@ class Element(Block):
         Load what the register has of steps at half the rate alone; likewise, and only with a slot.
     enable_products : In(1)
         The same of the register ``compared``.
-    enable_aligned, enable_sum, enable_total, enable_normal, complete : In(1)
-        Of `ExactAccumulate`; only with exact numerics, and each only where that has it.
+    enable_aligned, enable_sum, enable_resolved, enable_total, enable_normal, complete : In(1)
+        Of `ExactAccumulate` or `CarrySaveAccumulate`; only with exact numerics, and each only where that has it.
     enter : In(1)
         A step enters the loop; else its slot goes round as it is. Only where T > 1 and no register is before the loop.
     entering, taking : In(1)

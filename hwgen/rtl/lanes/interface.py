@@ -87,7 +87,8 @@ class Lanes(ABC):
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """Sum S of the contract, of the decoded lanes of both operands, and of words by side.
 
-        If there is a ``register``, everything on the way goes through it once, where two words are left.
+        If there is a ``register``, everything on the way goes through it once: where two words are left, but for
+        `windowed`.
         """
 
     def two_words(

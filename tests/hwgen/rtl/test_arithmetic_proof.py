@@ -164,6 +164,26 @@ endmodule
 
 
 @pipelines
+def test_magnitude_of_a_sum_that_comes_with_what_is_one_less(pipeline, prover):
+    """Products that are cut to a window: no significands, and no carry behind that of the sum."""
+    config = TensorCoreConfig("x", "mxfp8-e4m3", "mxfp8-e4m3", 1, 1, 1, dot="windowed", pipeline=pipeline)
+    width = config.bounds.sum_width
+    miter = f"""
+module miter(input signed [{width - 1}:0] sum, output wrong);
+  wire sign;
+  wire [{config.bounds.term_width - 1}:0] magnitude;
+  wire [{width - 1}:0] below = sum - 1, negative = -sum;
+  top block(.sum(sum), .below(below), .sign(sign), .magnitude(magnitude));
+  wire possible = sum != {{1'b1, {{{width - 1}{{1'b0}}}}}};
+  assign wrong = possible && (sign != sum[{width - 1}] || magnitude != (sum[{width - 1}] ? negative : sum));
+endmodule
+"""
+    text = scale_product(config)
+    assert prover.proven(text, miter)
+    assert not prover.proven(text, miter.replace("sum - 1", "sum"))
+
+
+@pipelines
 def test_scale_product(pipeline, prover):
     """Every block sum that there can be, times any two significands."""
     config, other = (TensorCoreConfig("x", form, form, 1, 1, 1, pipeline=pipeline) for form in ("nvfp4", "mixfp4"))

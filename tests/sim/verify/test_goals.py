@@ -24,7 +24,7 @@ CORES = {
     "exact": TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 2, 1, numerics="exact", largest_depth=8192),
     "nvint4": TensorCoreConfig("core", "nvint4", "nvint4", 2, 2, 2),
     "exact integers": TensorCoreConfig(
-        *("core", "int8", "int4", 2, 2, 1, "booth"), pipeline=(), numerics="exact", accumulator="carry_save"
+        *("core", "int8", "int4", 4, 3, 1, "booth"), pipeline=(), numerics="exact", accumulator="carry_save"
     ),
     "short exact integers": TensorCoreConfig("core", "int4", "int4", 2, 2, 2, pipeline=("tree",), numerics="exact"),
 }
