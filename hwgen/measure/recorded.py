@@ -37,6 +37,8 @@ def found_before(
 ) -> tuple[Path, Found] | None:
     """The first report of a directory whose search was the one that is asked for, and what it found.
 
+    Of reports that found several rows it is the first with the most of them.
+
     Parameters
     ----------
     directory
@@ -50,10 +52,15 @@ def found_before(
     selected
         What such a report found, `selected_by` or `rows_selected_by`.
     """
+    best: tuple[int, Path, Found] | None = None
     for path, report in _measured_with(library, directory):
-        if isinstance(report, kind) and (found := selected(report, request, library)):
+        if not isinstance(report, kind) or not (found := selected(report, request, library)):
+            continue
+        if not isinstance(found, Mapping):
             return path, found
-    return None
+        if best is None or len(found) > best[0]:
+            best = len(found), path, found
+    return None if best is None else best[1:]
 
 
 def _measured_with(library: Library, directory: Path) -> Iterator[tuple[Path, schema.Report]]:

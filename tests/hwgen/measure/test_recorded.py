@@ -105,6 +105,13 @@ def table() -> schema.FormatsReport:
     return found
 
 
+def test_the_report_with_most_of_the_rows_is_taken() -> None:
+    for names, stem in ((["mixfp4", "if4"], "formats-common"), (["mixfp4", "razer", "msfp12"], "formats")):
+        asked = dataclasses.replace(ROWS, rows=rows_of(names))
+        path, found = found_before(REPORTS, asked, CELLS, schema.FormatsReport, rows_selected_by) or pytest.fail(stem)
+        assert (path.stem, set(found)) == (stem, {"nvfp4-small", *(f"{name}-small" for name in names)})
+
+
 def test_rows_are_not_searched_for_twice() -> None:
     """Nor is what they are compared with, be it asked for or not."""
     found = found_before(REPORTS, ROWS, CELLS, schema.FormatsReport, rows_selected_by)
