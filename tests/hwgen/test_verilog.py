@@ -173,6 +173,9 @@ def test_number_of_instances(config, generated):
         **({"term_distances": elements} if config.groups > 1 and config.early_exponents else {}),
         "aligned_products": elements * config.groups,
     }
+    added = ["aligned_sum" if tree and "addends" not in config.pipeline else "aligned_pair"]
+    if config.exact:
+        added = ["round_sum", *([] if config.carry_save else ["step_sum"])]
     assert totals == {
         config.identifier: 1,
         **{f"operand_decoder{side}": rows for side, rows in decoders.items()},
@@ -181,9 +184,9 @@ def test_number_of_instances(config, generated):
         "element": elements,
         **({"term_exponents": elements} if scaled else {}),
         "dot_product": elements * config.sums,
-        "scale_product": elements * config.sums,
+        **({} if config.adds_sums else {"scale_product": elements * config.sums}),
         "accumulate": elements,
-        "aligned_sum" if tree and "addends" not in config.pipeline else "aligned_pair": elements,
+        **dict.fromkeys(added, elements),
         **(slots if config.slotted else {}),
     }
     if config.name == "mixfp4-blackwell":
@@ -357,6 +360,10 @@ def test_manifest_says_what_it_is(config, generated):
     assert TensorCoreConfig(**manifest["configuration"]) == config
     assert manifest["file"] == generated(config.name)[0].name
     assert manifest["top"] == config.identifier
+    if config.exact:
+        assert (manifest["latency"], manifest["interleave"]) == (7, 1)
+        assert "rounded once to nearest" in " ".join(manifest["numerics"]["contract"])
+        return
     powers = "factors" not in config.pipeline  # scales without a significand
     latency, turns = (8, 4) if config.groups == 1 else (9, 5)
     assert (manifest["latency"], manifest["interleave"]) == (latency, turns + config.slotted) or powers
