@@ -119,28 +119,24 @@ def _significand(a: BlockFormat, b: BlockFormat) -> str | None:
     return None
 
 
-def _shifted(a: BlockFormat, b: BlockFormat) -> str | None:
+def _booth(a: BlockFormat, b: BlockFormat) -> str | None:
     for side, form in (("a", a), ("b", b)):
         if form.tagged:
             return f"{side} = {form.name!r} has several kinds of elements; its lanes take one"
         if form.shifts:
             return f"{side} = {form.name!r} has sub-groups that are shifted; use 'nested' or 'multiplier'"
-        if (bits := form.elements[0].significand_bits) > LONGEST_SIGNIFICAND:
-            return f"{side} = {form.name!r} has significands of {bits} bits, its lanes take {LONGEST_SIGNIFICAND}"
-    return _short(a, b)
-
-
-def _short(a: BlockFormat, b: BlockFormat) -> str | None:
     if max(form.largest.bit_length() for form in (a, b)) <= MAGNITUDE_BITS["merged"]:
         return f"{a.name} x {b.name} have no long magnitudes; use 'binary' or 'merged'"
     return None
 
 
-def _booth(a: BlockFormat, b: BlockFormat) -> str | None:
+def _shifted(a: BlockFormat, b: BlockFormat) -> str | None:
+    if reason := _booth(a, b):
+        return reason
     for side, form in (("a", a), ("b", b)):
-        if form.tagged or form.shifts:
-            return f"{side} = {form.name!r} has several kinds of elements, or shifts; its lanes take one kind"
-    return _short(a, b)
+        if (bits := form.elements[0].significand_bits) > LONGEST_SIGNIFICAND:
+            return f"{side} = {form.name!r} has significands of {bits} bits, its lanes take {LONGEST_SIGNIFICAND}"
+    return None
 
 
 def _windowed(a: BlockFormat, b: BlockFormat) -> str | None:

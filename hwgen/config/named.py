@@ -9,7 +9,6 @@ from typing import Any
 
 from hwgen.config.core import TensorCoreConfig
 from hwgen.config.dots import DOTS
-from hwgen.config.slots import NO_HALF_SCALE, NO_SLOT
 from hwgen.errors import InputError
 from hwgen.formats import (
     BLOCKDIALECT,
@@ -55,6 +54,8 @@ _SMALL = ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")
 _MULTI_SMALL = ("decoded", "tree", "factors", "compared", "aligned", "total", "normal")
 _PLAIN = ("decoded", "tree", "terms", "aligned", "total", "normal")  # without significands there are no factors
 _ALIGNING = ("decoded", "tree", "sums", "terms", "aligned", "total", "normal")  # products are aligned behind ``tree``
+_SUMMED = ("decoded", "tree", "sums", "total", "normal")  # block sums are added up exactly as they are
+_SAVED = ("decoded", "tree", "total", "normal")  # likewise, in two words
 _BLACKWELL = ("decoded", "tree", "factors", "terms", "aligned", "addends", "total", "normal")
 _MULTI_BLACKWELL = ("decoded", "tree", "factors", "compared", "aligned", "addends", "total", "normal")
 
@@ -81,11 +82,8 @@ _INTEGERS: dict[str, Formats] = {
     "w4a8-int": (INTEGERS_8, INTEGERS_4),
     "ternary": (INTEGERS_8, TERNARIES),
 }
-_EXACT = {
-    "int8-exact": ("carry_propagate", ("decoded", "tree", "sums", "total", "normal")),
-    "opt1": ("carry_save", ("decoded", "tree", "total", "normal")),
-}
-"""Integers that are added up exactly: accumulator and registers, by name."""
+_EXACT: dict[str, Formats] = {"int8-exact": (INTEGERS_8, INTEGERS_8)}
+_TWO_WORDS: dict[str, Formats] = {"opt1": (INTEGERS_8, INTEGERS_8)}
 _WINDOWED: dict[str, Formats] = {form.name: (form, form) for form in (MXFP8_E4M3, MXFP8_E5M2)}
 _NESTED: dict[str, Formats] = {HIF4.name: (HIF4, HIF4)}
 
@@ -97,20 +95,11 @@ def _sized(
     columns: int,
     groups: int,
     pipeline: tuple[str, ...],
-    dot: str = "merged",
-    slot: str = NO_SLOT,
-    half_scale: str = NO_HALF_SCALE,
     **more: Any,
 ) -> dict[str, TensorCoreConfig]:
-    further: dict[str, Any] = {
-        "pipeline": pipeline,
-        "clock_gating": True,
-        "slot": slot,
-        "half_scale": half_scale,
-        **more,
-    }
+    further: dict[str, Any] = {"pipeline": pipeline, "clock_gating": True, **more}
     return {
-        f"{kind}-{size}": TensorCoreConfig(f"{kind}-{size}", a, b, rows, columns, groups, dot, **further)
+        f"{kind}-{size}": TensorCoreConfig(f"{kind}-{size}", a, b, rows, columns, groups, **further)
         for kind, (a, b) in kinds.items()
     }
 
@@ -127,13 +116,8 @@ NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_LONG, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="shifted-carry-save"),
     **_sized(_INT4, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
     **_sized(_INTEGERS, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="booth"),
-    **{
-        name: config
-        for kind, (accumulator, registers) in _EXACT.items()
-        for name, config in _sized(
-            {kind: _INTEGERS["int8"]}, "small", 4, 4, 1, registers, "booth", numerics="exact", accumulator=accumulator
-        ).items()
-    },
+    **_sized(_EXACT, "small", 4, 4, 1, pipeline=_SUMMED, dot="booth", numerics="exact"),
+    **_sized(_TWO_WORDS, "small", 4, 4, 1, pipeline=_SAVED, dot="booth", numerics="exact", accumulator="carry_save"),
     **_sized(_WINDOWED, "small", rows=4, columns=4, groups=1, pipeline=_ALIGNING, dot="windowed"),
     **_sized(_NESTED, "small", rows=4, columns=4, groups=1, pipeline=_SMALL, dot="nested"),
 }

@@ -19,9 +19,9 @@ from sim.random import count_at_half_rate
 from sim.verify.bins import Goals
 from sim.verify.counting import count
 from sim.verify.coverage import Counts, CoverageFigures, complete, empty, figures, impossible, missed
-from sim.verify.goals import goals
+from sim.verify.goals import deepest, goals
 from sim.verify.reproducer import MOST_RUNS, Mismatch, difference, save, shrink
-from sim.verify.stimulus import Stimulus, deepest, draw
+from sim.verify.stimulus import Stimulus, draw
 
 __all__ = ["CampaignFigures", "Failure", "Outcome", "batch_steps", "reproduce", "stimulus_of", "verify"]
 

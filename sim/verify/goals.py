@@ -28,6 +28,8 @@ __all__ = [
     "DEEPEST_CHAIN",
     "LARGEST_CANCELLATION",
     "LOWEST_BIT",
+    "cancelled_sum",
+    "deepest",
     "exponent_span",
     "goals",
     "largest_sum",
@@ -52,10 +54,14 @@ def exponent_span(config: TensorCoreConfig) -> int:
     return config.bounds.exponent_span
 
 
+def deepest(config: TensorCoreConfig) -> int:
+    """Steps of the deepest tile that is drawn of an exact core."""
+    return min(config.largest_steps or 1, DEEPEST_CHAIN)
+
+
 def largest_sum(config: TensorCoreConfig) -> int:
     """Largest sum of the chains that a run draws, in the unit of exact sums; exact numerics only."""
-    steps = min(config.largest_steps or 1, DEEPEST_CHAIN)
-    return steps * config.sums * config.bounds.largest_exact_block
+    return deepest(config) * config.sums * config.bounds.largest_exact_block
 
 
 def cancelled_sum(config: TensorCoreConfig) -> tuple[int, int]:
@@ -68,7 +74,7 @@ def cancelled_sum(config: TensorCoreConfig) -> tuple[int, int]:
     if 0 not in of_a or 0 not in of_b:
         return 0, 0
     step = config.depth * max(of_a) * max(of_b)
-    count = min(config.largest_steps or 1, DEEPEST_CHAIN) - 1
+    count = deepest(config) - 1
     while count > 1 and int(np.float32(count * step)) != count * step:
         count -= 1
     left = min(h for h in of_a if h > 0) * min(h for h in of_b if h > 0)
@@ -84,7 +90,7 @@ def _largest_by_sign(config: TensorCoreConfig) -> tuple[int, int]:
         (min(element.integers), max(element.integers)) for form in config.formats for element in form.elements
     )
     by_sign = max(a_low * b_low, a_high * b_high), -min(a_low * b_high, a_high * b_low)
-    products = config.bounds.lanes * config.sums * min(config.largest_steps or 1, DEEPEST_CHAIN)
+    products = config.depth * deepest(config)
     return products * by_sign[0], products * by_sign[1]
 
 

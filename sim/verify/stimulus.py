@@ -15,10 +15,10 @@ from sim.engines import Pattern, Patterns
 from sim.random import decoded, negated, numbers, random_steps, scale_type, set_what_runs_need, zeros
 from sim.steps import Steps
 from sim.verify.addends import SPECIAL, nearly_opposite, opposite
-from sim.verify.goals import DEEPEST_CHAIN, LOWEST_BIT, cancelled_sum
+from sim.verify.goals import LOWEST_BIT, cancelled_sum, deepest
 from sim.verify.half_stimulus import draw_half_rate
 
-__all__ = ["Stimulus", "deepest", "draw"]
+__all__ = ["Stimulus", "draw"]
 
 _DIRECTED = 0.25
 """Share of the steps that are made for a purpose."""
@@ -65,11 +65,6 @@ class Stimulus:
     def patterns(self) -> Patterns:
         """When the streams move."""
         return Patterns(offer=self.offer, supply=self.supply, take=self.take)
-
-
-def deepest(config: TensorCoreConfig) -> int:
-    """Steps of the deepest tile that is drawn of an exact core."""
-    return min(config.largest_steps or 1, DEEPEST_CHAIN)
 
 
 def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: bool = False) -> Stimulus:

@@ -7,9 +7,10 @@ import re
 import pytest
 
 from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, REGISTERS, TensorCoreConfig, named, resolve, resolve_pair
+from hwgen.config.dots import CARRY_SAVE
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, UE4M3, BlockFormat, ElementFormat
-from hwgen.rtl.lanes import LANES
+from hwgen.rtl.lanes import LANES, Lanes
 from sim import golden
 
 GOOD = {"name": "core", "a": "mixfp4", "b": "mixfp4", "rows": 4, "columns": 2, "groups": 3}
@@ -411,6 +412,7 @@ def test_exact_cores_have_no_scales_at_half_the_rate():
 
 def test_every_micro_architecture_has_a_name():
     assert list(LANES) == list(DOTS)
+    assert [name for name, lanes in LANES.items() if lanes.two_words is not Lanes.two_words] == list(CARRY_SAVE)
 
 
 def test_named_configurations():

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from amaranth.hdl import Const, Module, Signal, signed
-from amaranth.lib.wiring import In, Out
 
-from hwgen.config import TensorCoreConfig
-from hwgen.rtl.accumulate.exact import exact_controls, exact_registers
+from hwgen.rtl.accumulate.exact import ExactAccumulate
 from hwgen.rtl.accumulate.fixed_point import sum_width
-from hwgen.rtl.accumulate.round_sum import RoundSum
 from hwgen.rtl.accumulate.stepwise import FP32
-from hwgen.rtl.accumulate.terms import term_nan, terms_layout
+from hwgen.rtl.accumulate.terms import term_nan
 from hwgen.rtl.arithmetic.carry_save import two_words
-from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
 
 __all__ = ["CarrySaveAccumulate"]
 
 
-class CarrySaveAccumulate(Block):
+class CarrySaveAccumulate(ExactAccumulate):
     """C + the sum of all block sums since the first step, rounded once; as `ExactAccumulate`, by another accumulator.
 
     ::
@@ -57,14 +53,6 @@ class CarrySaveAccumulate(Block):
         Registers on the way, 2 to 4.
     """
 
-    module_name = "accumulate"
-    registers = True
-
-    def __init__(self, config: TensorCoreConfig) -> None:
-        self.latency = len(exact_registers(config))
-        members = {"terms": In(terms_layout(config)), "c": In(FP32), "first": In(1), "d": Out(FP32)}
-        super().__init__(config, members | {name: In(1) for name in exact_controls(config)})
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, width = self.config, sum_width(self.config)
@@ -85,9 +73,5 @@ class CarrySaveAccumulate(Block):
         x, y = (each & self.complete.replicate(width) for each in held)
         with m.If(self.enable_resolved):
             m.d.sync += [total.eq(x + y), beside.eq(c), seen.eq(nan)]
-        rounding = add_child(m, platform, "round", RoundSum, config)
-        for register in exact_registers(config):
-            if register in ("total", "normal"):
-                m.d.comb += getattr(rounding, f"enable_{register}").eq(getattr(self, f"enable_{register}"))
-        m.d.comb += [rounding.sum.eq(total), rounding.c.eq(beside), rounding.nan.eq(seen), self.d.eq(rounding.d)]
+        self._round(m, platform, total, beside, seen)
         return m

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal, signed
+from typing import Any
+
+from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
@@ -121,10 +123,13 @@ class ExactAccumulate(Block):
             with m.If(first):
                 m.d.sync += held.eq(self.c)
 
-        rounding = add_child(m, platform, "round", RoundSum, config)
-        for register in exact_registers(config):
+        self._round(m, platform, total & self.complete.replicate(width).as_signed(), held, seen)
+        return m
+
+    def _round(self, m: Module, platform: object, total: Value, c: Any, nan: Value) -> None:
+        """The result, of the sum of a tile, of C, and of whether there was NaN."""
+        rounding = add_child(m, platform, "round", RoundSum, self.config)
+        for register in exact_registers(self.config):
             if register in ("total", "normal"):
                 m.d.comb += getattr(rounding, f"enable_{register}").eq(getattr(self, f"enable_{register}"))
-        rounded = total & self.complete.replicate(width).as_signed()
-        m.d.comb += [rounding.sum.eq(rounded), rounding.c.eq(held), rounding.nan.eq(seen), self.d.eq(rounding.d)]
-        return m
+        m.d.comb += [rounding.sum.eq(total), rounding.c.eq(c), rounding.nan.eq(nan), self.d.eq(rounding.d)]

@@ -65,12 +65,14 @@ class StepSum(Block):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         groups, width = self.config.sums, block_width(self.config)
-        words, signs = [], []
-        if self.config.adds_sums:
-            self._add_sums(m)
-            return m
+        words: list[Value] = []
+        signs: list[Value] = []
         for group in range(groups):
             term = self.terms[group]
+            if self.config.adds_sums:
+                words.append(term[:-1])
+                signs.append(term[-1])
+                continue
             placed = shift_left(m, term.magnitude, term.place, width=width, name=f"term{group}")
             words.append(placed ^ term.sign.replicate(width))
             signs.append(term.sign)
@@ -82,18 +84,8 @@ class StepSum(Block):
         rows: list[Value] = [Cat(word, ~sign) for word, sign in zip(words, signs, strict=True)]
         if missing := (1 << (groups - 1).bit_length()) - groups:
             rows.append(Const(missing << width))
-        total = add_words(m, rows, signs, width=len(self.sum), name="total")
+        # Two's complement lacks no carry.
+        carries = [] if self.config.adds_sums else signs
+        total = add_words(m, rows, carries, width=len(self.sum), name="total")
         m.d.comb += self.sum.eq(Cat(total[:-1], ~total[-1]))
         return m
-
-    def _add_sums(self, m: Module) -> None:
-        """Block sums without scales, in two's complement: each carries its inverted sign, as words of terms do."""
-        if len(self.terms) == 1:
-            m.d.comb += self.sum.eq(self.terms[0])
-            return
-        words = [word.as_unsigned() for word in self.terms]
-        rows: list[Value] = [Cat(word[:-1], ~word[-1]) for word in words]
-        if missing := (1 << (len(words) - 1).bit_length()) - len(words):
-            rows.append(Const(missing << len(words[0]) - 1))
-        total = add_words(m, rows, [], width=len(self.sum), name="total")
-        m.d.comb += self.sum.eq(Cat(total[:-1], ~total[-1]))

@@ -11,7 +11,7 @@ from amaranth.lib import data
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.arithmetic.carry_save import Register, add_columns, two_rows
 from hwgen.rtl.arithmetic.truth_table import lookup
-from hwgen.rtl.lanes.interface import Lanes, transposed
+from hwgen.rtl.lanes.interface import Lanes, tabled_integer, transposed
 
 __all__ = ["Booth", "booth_digits"]
 
@@ -73,13 +73,12 @@ class Booth(Lanes):
 
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
-        integers = [h for each in self.config.form(side).integers for h in each]
-        address = code if tag is None else Cat(code, tag)
+        form = self.config.form(side)
         if side != self.recoded:
-            width = self._width(side)
-            return {"value": lookup(address, [h & (1 << width) - 1 for h in integers], width)}
+            return {"value": tabled_integer(form, code, tag)}
         count = self._digits(side)
-        digits = [booth_digits(h, count) for h in integers]
+        digits = [booth_digits(h, count) for integers in form.integers for h in integers]
+        address = code if tag is None else Cat(code, tag)
 
         def bits(*which: int) -> Value:
             table = [sum((digit in which) << place for place, digit in enumerate(each)) for each in digits]

@@ -14,7 +14,7 @@ from hwgen.formats import E1M2, E2M1, BlockFormat
 from hwgen.rtl.arithmetic.carry_save import Register
 from hwgen.rtl.arithmetic.truth_table import lookup
 
-__all__ = ["Lanes", "is_negative", "magnitude_of", "signed_integer", "transposed"]
+__all__ = ["Lanes", "is_negative", "magnitude_of", "signed_integer", "tabled_integer", "transposed"]
 
 
 class Lanes(ABC):
@@ -136,6 +136,12 @@ def signed_integer(form: BlockFormat, code: Value, tag: Value | None) -> Value:
     """The integer h of a code, two's complement, one bit more than its magnitude."""
     absolute = magnitude_of(form, code, tag)
     return Mux(is_negative(form, code, tag), -absolute, absolute)
+
+
+def tabled_integer(form: BlockFormat, code: Value, tag: Value | None) -> Value:
+    """The integer h of a code, two's complement, as few bits as that takes: from the tables of its elements."""
+    table = [h & (1 << form.signed_width) - 1 for integers in form.integers for h in integers]
+    return lookup(code if tag is None else Cat(code, tag), table, form.signed_width)
 
 
 def transposed(lanes: Any, field: str, width: int) -> list[Value]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Value, ValueLike, signed
+from amaranth.hdl import Module, Value, ValueLike, signed
 from amaranth.lib import data
 
 from hwgen.rtl.arithmetic.carry_save import Register
-from hwgen.rtl.arithmetic.truth_table import lookup
-from hwgen.rtl.lanes.interface import Lanes
+from hwgen.rtl.lanes.interface import Lanes, tabled_integer
 
 __all__ = ["Multiplier"]
 
@@ -30,9 +29,7 @@ class Multiplier(Lanes):
 
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
-        form = self.config.form(side)
-        table = [h & (1 << form.signed_width) - 1 for integers in form.integers for h in integers]
-        return {"value": lookup(code if tag is None else Cat(code, tag), table, form.signed_width)}
+        return {"value": tabled_integer(self.config.form(side), code, tag)}
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""

@@ -53,8 +53,9 @@ def test_every_code(a, b, dot, side, evaluate):
         nans = elements[inputs.get("tag", 0) if form.tagged else 0].nans
         assert outputs.get("nan", 0) == (inputs["code"] in nans)
         if "value" in layout.members:
-            assert lane.value % (1 << form.signed_width) == wanted % (1 << form.signed_width)
-            assert -(1 << form.signed_width - 1) <= wanted < 1 << form.signed_width - 1
+            width = layout["value"].width
+            assert lane.value % (1 << width) == wanted % (1 << width)
+            assert -(1 << width - 1) <= wanted < 1 << width - 1
             continue
         if "one" in layout.members:
             assert digits_of(lane) == wanted
