@@ -29,6 +29,7 @@ __all__ = [
     "scale_type",
     "scales_of_product",
     "set_what_runs_need",
+    "sums",
     "unscaled_values",
     "zeros",
 ]
@@ -52,6 +53,35 @@ def decoded(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint
         uint8, (..., K) and (..., K / size).
     """
     return np.nan_to_num(counterpart(form).values(codes, scales), copy=False, posinf=0, neginf=0)
+
+
+_Stored = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+"""Codes and scales of an operand."""
+
+
+def sums(config: TensorCoreConfig, a: _Stored, b: _Stored) -> NDArray[np.float64]:
+    """Sums of all products of steps, without what is cut; exact unless they are longer than float64.
+
+    Parameters
+    ----------
+    config
+        The core.
+    a, b
+        Codes and scales, (steps, rows, K) and (steps, rows, K / size).
+
+    Returns
+    -------
+    NDArray
+        (steps, rows of A, rows of B).
+    """
+    if not config.bounds.additive:
+        return decoded(config.a, *a) @ decoded(config.b, *b).swapaxes(1, 2)
+    form = counterpart(config.a)  # that of B, too
+    x, y = (np.nan_to_num(form.scale.table[scales]) for _, scales in (a, b))
+    (element,) = form.elements
+    products = golden.additive_products(element, a[0][:, :, None], b[0][:, None])
+    by_block = products.reshape(*products.shape[:-1], -1, config.a.size).sum(axis=-1)
+    return np.asarray((by_block * x[:, :, None] * y[:, None]).sum(axis=-1))
 
 
 def zeros(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -353,8 +383,7 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
     b_codes = _random_codes(config, config.b, (count, config.columns), large, rng)
     a_scales = _random_scales(config, config.a, (count, config.rows), rng)
     b_scales = _random_scales(config, config.b, (count, config.columns), rng)
-    sums = decoded(config.a, a_codes, a_scales) @ decoded(config.b, b_codes, b_scales).swapaxes(1, 2)
-    c = _random_addends(sums, rng)
+    c = _random_addends(sums(config, (a_codes, a_scales), (b_codes, b_scales)), rng)
 
     # Single steps and chains, by turns.
     first = rng.random(count) < np.repeat(rng.choice([0.95, 0.3], count // 32 + 1), 32)[:count]

@@ -143,13 +143,31 @@ def _windowed(a: BlockFormat, b: BlockFormat) -> str | None:
     for side, form in (("a", a), ("b", b)):
         if form.window is None:
             return f"{side} = {form.name!r} has no window that products are cut to"
+        if form.additive:
+            return _adds(side, form)
+    return None
+
+
+def _adds(side: str, form: BlockFormat) -> str:
+    return f"codes of {side} = {form.name!r} are added, not multiplied; use 'additive', and such a format for both"
+
+
+def _additive(a: BlockFormat, b: BlockFormat) -> str | None:
+    for side, form in (("a", a), ("b", b)):
+        if not form.additive:
+            return f"{side} = {form.name!r} has no codes that are added in the place of products"
+    if a.elements != b.elements:
+        return f"codes of {a.name} and of {b.name} have different fields, which do not add up"
     return None
 
 
 def _whole(supports: Callable[[BlockFormat, BlockFormat], str | None]) -> Callable[..., str | None]:
-    """A check that also refuses pairs whose products are cut to a window, and infinite elements."""
+    """A check that also refuses pairs whose products are cut to a window, sums of codes, and infinite elements."""
 
     def checked(a: BlockFormat, b: BlockFormat) -> str | None:
+        for side, form in (("a", a), ("b", b)):
+            if form.additive:
+                return _adds(side, form)
         if _windowed(a, b) is None:
             return f"products of {a.name} x {b.name} are cut to a window; use 'windowed'"
         for side, form in (("a", a), ("b", b)):
@@ -208,6 +226,7 @@ DOTS: dict[str, Dot] = {
         Dot("shifted", "significands of long numbers multiplied, the product shifted", _whole(_shifted)),
         Dot("shifted-carry-save", "the products of shifted, added in a carry-save tree", _whole(_shifted)),
         Dot("windowed", "products aligned to the largest of their exponents, and cut", _windowed),
+        Dot("additive", "codes of two numbers added for their product (L-Mul), aligned as in windowed", _additive),
         Dot("nested", "products of sub-groups added, and shifted together", _whole(_nested)),
         Dot("multiplier", "plain multiplication of integers", _whole(_any)),
         Dot("e2m2", "the literal internal format of the MixFP4 paper", _whole(_e2m2)),

@@ -18,6 +18,7 @@ from hwgen.formats import (
     IF4,
     INTEGERS_4,
     INTEGERS_8,
+    L_MUL,
     MIXFP4,
     MSFP12,
     MXFP4,
@@ -85,6 +86,7 @@ _INTEGERS: dict[str, Formats] = {
 _EXACT: dict[str, Formats] = {"int8-exact": (INTEGERS_8, INTEGERS_8)}
 _TWO_WORDS: dict[str, Formats] = {"opt1": (INTEGERS_8, INTEGERS_8)}
 _WINDOWED: dict[str, Formats] = {form.name: (form, form) for form in (MXFP8_E4M3, MXFP8_E5M2)}
+_ADDITIVE: dict[str, Formats] = {L_MUL.name: (L_MUL, L_MUL)}
 _NESTED: dict[str, Formats] = {HIF4.name: (HIF4, HIF4)}
 
 
@@ -119,6 +121,7 @@ NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_EXACT, "small", 4, 4, 1, pipeline=_SUMMED, dot="booth", numerics="exact"),
     **_sized(_TWO_WORDS, "small", 4, 4, 1, pipeline=_SAVED, dot="booth", numerics="exact", accumulator="carry_save"),
     **_sized(_WINDOWED, "small", rows=4, columns=4, groups=1, pipeline=_ALIGNING, dot="windowed"),
+    **_sized(_ADDITIVE, "small", rows=4, columns=4, groups=1, pipeline=_ALIGNING, dot="additive"),
     **_sized(_NESTED, "small", rows=4, columns=4, groups=1, pipeline=_SMALL, dot="nested"),
 }
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.

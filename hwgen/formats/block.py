@@ -15,6 +15,8 @@ __all__ = ["BlockFormat", "Formats"]
 _BYTE = 8
 LONGEST_WINDOW = 32
 """Most bits behind the point of products that a block sum keeps."""
+LONGEST_ADDED = 3
+"""Most bits of a mantissa for which L-Mul's constant is one unit of its last place."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,9 @@ class BlockFormat:
         Lengths of sub-groups, the longest first. Each sub-group has a bit, and its elements count twice as much where
         it is set; an element has a sub-group of each length. The bits stand directly above the scale, those of the
         longest first, and of one length in the order of the elements.
+    additive
+        Whether the codes of two elements are added in the place of multiplying their numbers: L-Mul (arXiv 2410.00907),
+        see Notes. Takes a window, and both operands so.
     by_step
         Whether all blocks of an operand in a step have the same elements, and the step says which. The selector is then
         not in the scale byte that hardware reads. Tensors have it there all the same, in all bytes alike.
@@ -77,6 +82,10 @@ class BlockFormat:
     A factor is a number of `factor_bits` behind the point. So a core has every number of such an operand too large by
     the first factor over 2^factor_bits: 7/8 for (7, 6). The tensor scale, outside the core, is divided by that. No
     fraction such as 6/7 is ever rounded.
+
+    Codes are added without their signs: exponent and mantissa field as one integer, and 1 besides, which is L-Mul's
+    2^-l for mantissas of up to 3 bits. The sum has fields of the same kind. A carry out of the mantissas goes into the
+    exponent. A subnormal number is added as it is coded, as if it had a hidden bit. A product with zero is zero.
     """
 
     name: str
@@ -92,6 +101,7 @@ class BlockFormat:
     definition: str = ""
     shifts: tuple[int, ...] = ()
     by_step: bool = False
+    additive: bool = False
 
     def __post_init__(self) -> None:
         if not self.elements or len(self.elements) & len(self.elements) - 1:
@@ -134,6 +144,8 @@ class BlockFormat:
                     f" product, and be {LONGEST_WINDOW} at most"
                 )
 
+        if self.additive:
+            self._check_additive()
         if self.may_be_infinite and self.scale.subnormals:
             raise InputError(
                 f"block format {self.name}: elements may be infinite; they take a scale without zero, and"
@@ -167,6 +179,19 @@ class BlockFormat:
             raise InputError(
                 f"block format {self.name}: {what} no place beside scale"
                 f" {self.scale.name}, which takes {self.scale.width} bits of its {stored}"
+            )
+
+    def _check_additive(self) -> None:
+        """Refuse elements whose codes are no exponent and mantissa, or a mantissa with another constant than 1."""
+        place, element = f"block format {self.name}: additive:", self.elements[0]
+        if self.window is None:
+            raise InputError(f"{place} products of all exponents are cut to a window; give one")
+        if self.may_be_infinite:
+            raise InputError(f"{place} elements of {element.name} may be infinite, and no sum of codes is")
+        if not element.coded_as_float or element.mantissa_bits > LONGEST_ADDED:
+            raise InputError(
+                f"{place} takes codes of sign, exponent and up to {LONGEST_ADDED} bits of mantissa; {element.name} has"
+                " others"
             )
 
     def _check_shifts(self) -> None:

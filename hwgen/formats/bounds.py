@@ -52,29 +52,51 @@ class Bounds:
         return self.a.may_be_infinite or self.b.may_be_infinite
 
     @property
+    def additive(self) -> bool:
+        """Whether codes are added in the place of products."""
+        return self.a.additive and self.b.additive
+
+    @property
+    def product_fraction(self) -> int:
+        """Bits behind the point of a product of significands, where products are cut to a window."""
+        bits = [form.elements[0].mantissa_bits for form in (self.a, self.b)]
+        return max(bits) if self.additive else sum(bits)
+
+    @property
     def window_shift(self) -> int:
         """How far a product of significands is shifted to the left in its window, where it has the largest exponent."""
         assert self.window is not None
-        return self.window - sum(form.elements[0].mantissa_bits for form in (self.a, self.b))
+        return self.window - self.product_fraction
 
     @property
     def product_span(self) -> int:
         """Largest less lowest exponent of a product, where products are cut to a window; else 0."""
-        return 0 if self.window is None else sum(max(form.elements[0].shifts) for form in (self.a, self.b))
-
-    @property
-    def _product_exponent(self) -> int:
-        """Lowest exponent of a product that its block has a share of."""
         if self.window is None:
             return 0
-        return sum(form.elements[0].lowest_exponent - form.elements[0].fold for form in (self.a, self.b))
+        if self.additive:
+            return sum(form.elements[0].largest_code for form in (self.a, self.b)) + 1 >> self.product_fraction
+        return sum(max(form.elements[0].shifts) for form in (self.a, self.b))
+
+    @property
+    def product_exponent(self) -> int:
+        """Lowest exponent of a product that its block has a share of; where codes are added, of fields of 0."""
+        if self.window is None:
+            return 0
+        lowest = [form.elements[0].lowest_exponent - form.elements[0].fold for form in (self.a, self.b)]
+        return sum(lowest) - (2 if self.additive else 0)
+
+    @property
+    def largest_product(self) -> int:
+        """Largest product of significands, where products are cut to a window."""
+        if self.additive:
+            return (2 << self.product_fraction) - 1
+        return max(self.a.elements[0].significands) * max(self.b.elements[0].significands)
 
     @cached_property
     def largest_sum(self) -> int:
         """Largest magnitude of a block sum S: all lanes have the largest product."""
         if self.window is not None:
-            largest = [max(form.elements[0].significands) for form in (self.a, self.b)]
-            return self.lanes * largest[0] * largest[1] << self.window_shift
+            return self.lanes * self.largest_product << self.window_shift
         return self.lanes * self.a.largest * self.b.largest
 
     @property
@@ -105,12 +127,12 @@ class Bounds:
     @property
     def lowest_exponent(self) -> int:
         """Lowest exponent E of a term: both scales subnormal, both folds the lowest."""
-        return self.a.lowest_exponent + self.b.lowest_exponent + self._product_exponent
+        return self.a.lowest_exponent + self.b.lowest_exponent + self.product_exponent
 
     @property
     def highest_exponent(self) -> int:
         """Highest exponent E of a term."""
-        return self.a.highest_exponent + self.b.highest_exponent + self._product_exponent + self.product_span
+        return self.a.highest_exponent + self.b.highest_exponent + self.product_exponent + self.product_span
 
     @property
     def exponent_offset(self) -> int:

@@ -30,6 +30,7 @@ __all__ = [
     "INT8",
     "INTEGERS_4",
     "INTEGERS_8",
+    "L_MUL",
     "MIXFP4",
     "MSFP12",
     "MXFP4",
@@ -284,6 +285,13 @@ MXFP8_E4M3 = BlockFormat(
     window=25,
 )
 MXFP8_E5M2 = replace(MXFP8_E4M3, name="mxfp8-e5m2", elements=(E5M2,))
+L_MUL = replace(
+    MXFP8_E4M3,
+    name="l-mul",
+    source="arXiv 2410.00907 for products of E4M3; that blocks, scales and window are those of mxfp8-e4m3 is ours, and"
+    " that subnormal numbers are added as they are coded",
+    additive=True,
+)
 INTEGERS_8 = BlockFormat("int8", (I8,), NONE, size=16, full_scale=127, source=NONE.source, scale_bytes=0)
 INTEGERS_4 = BlockFormat("int4", (INT4,), NONE, size=16, full_scale=7, source=NONE.source, scale_bytes=0)
 TERNARIES = BlockFormat(
@@ -348,7 +356,7 @@ BLOCK_FORMATS: dict[str, BlockFormat] = {
     for form in (
         *(NVFP4, MIXFP4, NVFP4_E0M3, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
         *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
-        *(MXFP8_E5M2, HIF4),
+        *(MXFP8_E5M2, L_MUL, HIF4),
         *(INTEGERS_8, INTEGERS_4, TERNARIES),
     )
 }

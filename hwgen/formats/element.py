@@ -144,6 +144,20 @@ class ElementFormat:
         return tuple(abs(h) >> shift for h, shift in zip(self.integers, self.shifts, strict=True))
 
     @property
+    def coded_as_float(self) -> bool:
+        """Whether the bits of a code are sign, exponent field and mantissa field, of all numbers but subnormal ones."""
+        bits = self.mantissa_bits
+        normal = [code for code in range(1 << bits, len(self.values) // 2) if self.values[code]]
+        fields = [(code & (1 << bits) - 1 | 1 << bits, (code >> bits) - 1) for code in normal]
+        signed = all(self.values[len(self.values) // 2 + code] == -self.values[code] for code in normal)
+        return signed and [(self.significands[code], self.shifts[code]) for code in normal] == fields
+
+    @property
+    def largest_code(self) -> int:
+        """Highest code of a positive number."""
+        return max(code for code, value in enumerate(self.values[: len(self.values) // 2]) if value)
+
+    @property
     def signed_by_top_bit(self) -> bool:
         """Whether the top bit of every code that is not zero is its sign."""
         return self.values[len(self.values) // 2] <= 0

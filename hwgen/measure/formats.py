@@ -27,7 +27,7 @@ from hwgen.measure.clock import usual
 from hwgen.measure.conditions import fingerprint, flow_conditions
 from hwgen.measure.flow import Flow
 from hwgen.measure.kept import KeptFlow
-from hwgen.measure.losses import MODELS, PRODUCTS, Losses
+from hwgen.measure.losses import MODELS, Losses, of_products
 from hwgen.measure.overhead import of_scope
 from hwgen.measure.reach import select_for_cores
 from hwgen.measure.requests import FormatsRequest, Row
@@ -219,7 +219,7 @@ def _measured_row(study: _Study, row: Row) -> _Built | str:
     if row.name in RULES and not study.baselines:
         return f"{row.reason}, which is not in this table"
     if config is None:
-        return f"{row.reason}; {PRODUCTS[row.name]()}" if row.name in PRODUCTS else row.reason
+        return row.reason
     if (reason := not_comparable(config, baseline)) is not None:
         return reason
     try:
@@ -323,11 +323,13 @@ def _stored(form: BlockFormat) -> schema.OperandFormat:
 
 def _unlike(config: TensorCoreConfig, baseline: TensorCoreConfig) -> tuple[str, ...]:
     """In what a row differs from the baseline, in words."""
-    return tuple(
+    settings = [
         f"{name} = {getattr(config, name)}, not {getattr(baseline, name)}"
         for name in _ALIKE
         if getattr(config, name) != getattr(baseline, name)
-    )
+    ]
+    products = of_products(config)
+    return (*settings, f"products are inexact: {products}") if products else tuple(settings)
 
 
 def _record(study: _Study, row: Row, found: _Built | str) -> schema.FormatRow:

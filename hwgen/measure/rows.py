@@ -43,10 +43,6 @@ NOT_BUILT = {
         " bits at most, and no lane of it multiplies such a significand: operands, lanes and aligners would be those of"
         " a core for FP16"
     ),
-    "l-mul": (
-        "arXiv 2410.00907 adds the codes of two floating-point numbers instead of multiplying them; a core here gives"
-        " the sum of exact products, and its golden model, its coverage and its proofs rest on that"
-    ),
 }
 """Rows of the literature that no core here can be, by name, and what of its contract their hardware does not have."""
 
@@ -67,7 +63,7 @@ _ORDER = (
     # Of six and eight bits.
     *("mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e2m3", "mxfp6-e3m2", "mxint8", "w4a8"),
     # Of the literature, with other lanes.
-    *("int4", "int8", "int8-exact", "opt1", "w4a8-int", "ternary", *NOT_BUILT),
+    *("int4", "int8", "int8-exact", "opt1", "w4a8-int", "ternary", *NOT_BUILT, "l-mul"),
 )
 """Rows as the table has them, each followed by that with two sums of 16; any others come last."""
 

@@ -173,7 +173,8 @@ def _operands(column: _Column) -> None:
     bounds = config.bounds
     lines = [f"integers up to {bounds.a.largest} and {bounds.b.largest}"]
     if bounds.window is not None:
-        lines = ["significands and exponents of the elements"]
+        what = "codes" if bounds.additive else "significands and exponents"
+        lines = [f"{what} of the elements"]
     if any(form.has_scales for form in config.formats):
         with_significands = any(form.significand_bits for form in config.formats)
         lines.append(f"{'significands and exponents' if with_significands else 'exponents'} of the scales")
@@ -197,7 +198,8 @@ def _products(column: _Column) -> None:
         column.box("multiply", title, *lines)
         column.way("sums", f"block sums, {'in two words' if config.carry_save else f'{bounds.sum_width} bits'}")
     else:
-        column.box("multiply", title, *lines, "products, and the largest of their exponents")
+        products = "codes added for products" if bounds.additive else "products"
+        column.box("multiply", title, *lines, f"{products}, and the largest of their exponents")
         column.way("tree")
         cut = f"aligned to it, and cut to a window of {bounds.window} bits"
         column.box("multiply", "all products of a block added", cut, "carry-save tree")

@@ -295,13 +295,28 @@ def _unit_words(config: TensorCoreConfig) -> str:
 def _window_words(config: TensorCoreConfig) -> str:
     """How products are cut before they are added."""
     bounds = config.bounds
+    return (
+        f" {_added_words(config) if bounds.additive else _product_words(config)}; r_g = the largest r_k of products"
+        f" that are not zero, {bounds.product_exponent} without any; S_g = the sum over {bounds.lanes} lanes of the"
+        " products, each truncated toward zero, on its magnitude, to a multiple of"
+        f" 2^(r_g - {bounds.window}), in that unit"
+    )
+
+
+def _product_words(config: TensorCoreConfig) -> str:
+    """What the exponent of a product is."""
     lowest = [form.elements[0].lowest_exponent for form in config.formats]
     least = f"{lowest[0]}" if lowest[0] == lowest[1] else f"{lowest[0]} for A, {lowest[1]} for B"
+    return f"r_k = the exponent of the product of lane k, the sum of those of its elements, each at least {least}"
+
+
+def _added_words(config: TensorCoreConfig) -> str:
+    """What stands in the place of a product."""
+    bits, lowest = config.bounds.product_fraction, config.bounds.product_exponent
     return (
-        f" r_k = the exponent of the product of lane k, the sum of those of its elements, each at least {least};"
-        f" r_g = the largest r_k of products that are not zero, {sum(lowest)} without any; S_g = the sum over"
-        f" {bounds.lanes} lanes of the products, each truncated toward zero, on its magnitude, to a multiple of"
-        f" 2^(r_g - {bounds.window}), in that unit"
+        "s_k = the sum of the codes of the two elements of lane k, without their signs, and of 1; m_k = the low"
+        f" {bits} bits of s_k; r_k = {lowest} + (s_k >> {bits}); the product of lane k = (1 + m_k * 2^-{bits}) * 2^r_k"
+        " with the sign of a product, or zero where an element is"
     )
 
 

@@ -12,7 +12,7 @@
 It is the error that stands beside the cost of a format. All numbers are quantised by `sim.golden`.
 """
 
-from .additive import AdditiveError, additive_error, additive_products
+from .additive import AdditiveError, additive_error
 from .checkpoint import encoder_at, minilm
 from .encoder import Encoder
 from .noise import CHOICES, KINDS, SEED, SHAPE, Energies, energies, signal_to_noise
@@ -36,7 +36,6 @@ __all__ = [
     "Row",
     "WordPiece",
     "additive_error",
-    "additive_products",
     "drawn",
     "encoder_at",
     "energies",

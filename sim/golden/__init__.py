@@ -9,6 +9,7 @@ It shares no code and no tables with the hardware generator, so that it is a che
     d = golden.gemm(qa, qb)  # (M, N), as the hardware would compute it
 """
 
+from .additive import additive_products
 from .block import BlockFormat
 from .catalogue import CATALOGUE, FORMATS, block_format
 from .checks import ArgumentError
@@ -75,6 +76,7 @@ __all__ = [
     "Selection",
     "SquaredError",
     "accumulate",
+    "additive_products",
     "block_format",
     "decode_e1m2",
     "decode_e2m1",

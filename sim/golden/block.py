@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .additive import MOST_MANTISSA_BITS
 from .checks import ArgumentError, Array, Tensor, check_codes, check_scales
 from .element import ElementFormat
 from .scale import ScaleFormat
@@ -63,6 +64,9 @@ class BlockFormat:
         Lengths of sub-groups of a block, the longest first. Each sub-group has a bit, and where it is set its elements
         count twice as much; an element has a sub-group of each length. The bits stand directly above the scale, those
         of the longest first, and of one length in the order of the elements.
+    additive : bool
+        Whether the product of two elements is that of L-Mul, see `golden.additive`. Takes a window, and both operands
+        so.
     by_tensor : bool
         Whether all blocks of a tensor have the same one of two kinds of elements. All scale bytes then have the same
         selector, those of zero blocks, too.
@@ -91,6 +95,7 @@ class BlockFormat:
     rule: str = ""
     shifts: tuple[int, ...] = ()
     by_tensor: bool = False
+    additive: bool = False
 
     def __post_init__(self) -> None:
         count = len(self.elements)
@@ -121,6 +126,8 @@ class BlockFormat:
             raise ArgumentError(f"{self.name}: factors must be positive, one for each element; got {self.factors}")
         if self.window is not None and (count > 1 or self.elements[0].normal is None or self.sums > 1):
             raise ArgumentError(f"{self.name}: a window takes floating-point elements of one kind, in one sum")
+        if self.additive:
+            self._check_additive()
         if any(element.infinities for element in self.elements) and self.scale.zero is not None:
             raise ArgumentError(f"{self.name}: infinite elements take a scale without zero; {self.scale.name} has one")
         if self.shifts:
@@ -129,6 +136,13 @@ class BlockFormat:
             raise ArgumentError(f"{self.name}: by_tensor takes two kinds of elements; got {count}")
         if self.trial and sorted(self.trial) != list(range(count)):
             raise ArgumentError(f"{self.name}: trial must have the index of every element once; got {self.trial}")
+
+    def _check_additive(self) -> None:
+        (element, *_), most = self.elements, MOST_MANTISSA_BITS
+        if self.window is None or element.infinities or element.mantissa_bits > most:
+            raise ArgumentError(
+                f"{self.name}: additive takes a window, and finite elements of at most {most} bits of mantissa"
+            )
 
     def _check_shifts(self) -> None:
         (element, *others), place = self.elements, f"{self.name}: shifts = {self.shifts}:"

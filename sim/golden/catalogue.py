@@ -23,6 +23,7 @@ mxfp6-e2m3     E2M3           32  E8M0                                         n
 mxfp6-e3m2     E3M2           32  E8M0                                         none
 mxfp8-e4m3     E4M3           32  E8M0                                         none
 mxfp8-e5m2     E5M2           32  E8M0                                         none
+l-mul          E4M3           32  E8M0                                         none
 hif4           S1P2           64  E6M2 in bits 7..0, bits 31..8 are shifts     none
 int8           I8             16  none                                         max / 127
 int4           INT4           16  none                                         max / 7
@@ -46,7 +47,9 @@ and its code (mit-han-lab/fouroversix): INT4 elements count 6/7, so that both ki
 arXiv 2501.04052 and its code (abdelfattah-lab/NVFP4-RaZeR): E2M1 with a special value in the place of -0, which the
 block chooses. That bit 7 is the sign of activations' special value, and which bits select that of weights, is ours.
 BlockDialect, arXiv 2501.01144: a block of 32 has one of sixteen tables, its scale and selector 9 bits, stored in two
-bytes here. The order of both in them is ours. MXINT8, MXFP6 and MXFP8, the specification of MXFP4.
+bytes here. The order of both in them is ours. MXINT8, MXFP6 and MXFP8, the specification of MXFP4. L-Mul, arXiv
+2410.00907, adds codes of E4M3 for a product; that they have the blocks, the scales and the window of mxfp8-e4m3 is
+ours.
 HiF4, arXiv 2602.11287 and its code (global-computing-consortium/HiFloat4): in a block of 64 each sub-group of 8, and
 each of 4, has a bit that doubles it. That these 24 bits stand above the scale in a word of 32, and that a step makes
 four sums of 16, is ours. int8, int4 and ternary are integers as they are: scales of groups, of rows or of tokens are
@@ -85,6 +88,7 @@ MXFP6_E2M3 = BlockFormat("mxfp6-e2m3", (E2M3,), E8M0, None, block=32)
 MXFP6_E3M2 = BlockFormat("mxfp6-e3m2", (E3M2,), E8M0, None, block=32)
 MXFP8_E4M3 = BlockFormat("mxfp8-e4m3", (E4M3,), E8M0, None, block=32, window=25)
 MXFP8_E5M2 = BlockFormat("mxfp8-e5m2", (E5M2,), E8M0, None, block=32, window=25)
+L_MUL = BlockFormat("l-mul", (E4M3,), E8M0, None, block=32, window=25, additive=True)
 HIF4 = BlockFormat("hif4", (S1P2,), E6M2, None, block=64, sums=4, scale_bytes=4, shifts=(8, 4))
 INTEGERS_8 = BlockFormat("int8", (I8,), NONE, 127, scale_bytes=0)
 INTEGERS_4 = BlockFormat("int4", (INT4,), NONE, 7, scale_bytes=0)
@@ -93,7 +97,7 @@ TERNARIES = BlockFormat("ternary", (TERNARY,), NONE, 1, scale_bytes=0)
 _ALL = (
     *(NVFP4, MIXFP4, NVFP4_E0M3, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
     *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
-    *(MXFP8_E5M2, HIF4),
+    *(MXFP8_E5M2, L_MUL, HIF4),
     *(INTEGERS_8, INTEGERS_4, TERNARIES),
 )
 CATALOGUE = {form.name: form for form in _ALL}

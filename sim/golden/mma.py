@@ -35,6 +35,10 @@ subnormals -6; E5M2: -14 to 15, subnormals -14)::
     S_g = sum over 32 lanes of the products, each truncated toward zero to a multiple of 2^(r - F_w), in that unit
     E_g = expA + expB + r                             value = T_g * 2^(E_g - F_w)
 
+Where both formats are additive (L-Mul), a product is what `golden.additive` says: its value, its exponent r_k, which is
+that after the carry, and its significand of 3 bits behind the point. The lowest r is then that of an exponent field of
+0: -14 for E4M3. All else is as above.
+
 So C has no say in what a product loses. In Blackwell's ``kind::mxf8f6f4`` it has: there the products of a step and C
 are cut in one window of 25 bits (arXiv 2511.10909).
 
@@ -64,6 +68,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from . import additive
 from .block import BlockFormat
 from .catalogue import block_format
 from .checks import ArgumentError, Array, Tensor, as_array
@@ -110,9 +115,9 @@ class _Tables(NamedTuple):
     Codes and scale bytes are those that `BlockFormat.spread` returns.
     """
     elements: Array
-    """Element value alone, at the same index."""
+    """Element value alone, at the same index; its sign alone where codes are added."""
     element_exponents: Array
-    """Exponents of elements, int16, at the same index; empty without a window."""
+    """Exponents of elements, int16, at the same index, or fields of codes that are added; empty without a window."""
     scales: Array
     """Block scale times factor, float64; 0 for NaN."""
     exponents: Array
@@ -139,13 +144,18 @@ def _tables(form: BlockFormat) -> _Tables:
     tables = form.element_tables[form.selected(scales)]
     elements, nans = np.where(np.isfinite(tables), tables, 0.0), np.isnan(tables)
     infinities = np.where(np.isinf(tables), np.sign(tables), 0.0)
+    alone, own = elements, _NOTHING
+    if form.window is not None:
+        own = np.tile(form.elements[0].exponents, len(scales))
+    if form.additive:
+        alone, own = (np.tile(of(form.elements[0]), len(scales)) for of in (additive.signs, additive.fields))
     return _Tables(
         form.name,
         form.spread_width,
         form.lanes,
         (elements * numbers[:, None]).ravel(),
-        elements.ravel(),
-        np.tile(form.elements[0].exponents, len(scales)) if form.window is not None else _NOTHING.ravel(),
+        alone.ravel(),
+        own.ravel(),
         numbers,
         raised,
         np.where(numbers > 0, raised, np.int16(_NEVER_CUT)),
@@ -170,6 +180,8 @@ class _Pair(NamedTuple):
     """The F_w that products are cut by; None if they are not."""
     lowest_product: int
     """Lowest exponent of a product, where they are."""
+    added: int | None
+    """Bits of the mantissa where codes are added in the place of products; None elsewhere."""
     wide: bool
     """Whether sums with terms in them may be subnormal, or infinite."""
     infinite: bool
@@ -190,7 +202,9 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
         largest *= (2 << form.scale.mantissa_bits) - 1
         lowest += int(_tables(form).floors.min())
         top *= float(np.abs(_tables(form).products).max())
-    window, lowest_product = None if b.window is None else a.window, 0
+    window, lowest_product, added = None if b.window is None else a.window, 0, None
+    if a.additive != b.additive or (a.additive and a.elements != b.elements):
+        raise ArgumentError(f"a = {a.name!r} with b = {b.name!r}: codes are added of two formats of the same elements")
     if window is not None:
         if b.window != window:
             raise ArgumentError(f"a has a window of {a.window} bits and b of {b.window}; they must be equal")
@@ -201,10 +215,18 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
             largest *= (2 << form.scale.mantissa_bits) - 1
             unit += form.scale.mantissa_bits
             lowest_product += int(element.exponents.min())
+        behind = sum(form.elements[0].mantissa_bits for form in (a, b))
+        if a.additive:
+            added = behind = a.elements[0].mantissa_bits
+            lowest_product = additive.lowest_exponent(a.elements[0], b.elements[0])
+            largest = a.lanes * ((2 << added) - 1)
+            for form in (a, b):
+                largest *= (2 << form.scale.mantissa_bits) - 1
+            top *= 2.0  # no product is as much as twice the exact one of large numbers
         lowest += lowest_product
-        largest <<= window - sum(form.elements[0].mantissa_bits for form in (a, b))
+        largest <<= window - behind
     infinite = any(_tables(form).infinities is not None for form in (a, b))
-    pair = _Pair(unit, largest, lowest, top, window, lowest_product, False, infinite)
+    pair = _Pair(unit, largest, lowest, top, window, lowest_product, added, False, infinite)
     bits = _max_fraction_bits(pair, 1)
     if bits < 1:
         raise ArgumentError(
@@ -460,11 +482,14 @@ class _Operand(NamedTuple):
     exponents: Array
     """exp + fold, int16 (G, steps, rows)."""
     elements: Array
-    """Element alone, float64 (steps, rows, 16 G). Where empty blocks are included nothing needs it: it is empty."""
+    """Element alone, or its sign where codes are added, float64 (steps, rows, 16 G).
+
+    Empty where nothing needs it: without a window, and where empty blocks are included.
+    """
     scales: Array
     """Block scales, float64 (G, steps, rows); empty as `elements` is."""
     own: Array
-    """Exponents of the elements, int16 (steps, rows, 16 G); empty without a window."""
+    """Exponents of the elements, or fields of their codes, int16 (steps, rows, 16 G); empty without a window."""
     infinities: Array
     """Signs of infinite elements, 0 of others, float64 (steps, rows, 16 G); empty where no element may be."""
     signs: Array
@@ -685,7 +710,13 @@ def _windowed(a: _Operand, b: _Operand, c_exponent: Array, way: _Way) -> tuple[A
     for group in range(way.groups):
         lanes = slice(group * block, (group + 1) * block)
         products = a.elements[:, :, None, lanes] * b.elements[:, None, :, lanes]
-        own = a.own[:, :, None, lanes] + b.own[:, None, :, lanes]
+        of_a, of_b = a.own[:, :, None, lanes], b.own[:, None, :, lanes]
+        if (bits := way.pair.added) is None:
+            own = of_a + of_b
+        else:
+            significands, own = additive.added(of_a, of_b, bits)
+            own = own + np.int16(way.pair.lowest_product)
+            products = products * np.ldexp(significands, own - bits)
         largest = np.where(products != 0, own, np.int16(-(1 << 12))).max(axis=-1)
         largest = np.where(largest == -(1 << 12), way.pair.lowest_product, largest)
         sums = truncate(products, largest[..., None], way.pair.window).sum(axis=-1)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from .block import BlockFormat
 from .catalogue import block_format
+from .element import ElementFormat
 from .unscaled import UNSCALED_ELEMENTS
 
 NAN = 0x7FFFFFFF
@@ -79,16 +80,30 @@ def block_sum(a: Iterable[int], b: Iterable[int]) -> int:
 def windowed_sum(a_codes: Iterable[int], b_codes: Iterable[int], a: BlockFormat, b: BlockFormat) -> tuple[int, int]:
     """Return S_g of products that are cut to a window, and r, the largest exponent of a product."""
     (left,), (right,) = a.elements, b.elements
-    bits = left.mantissa_bits + right.mantissa_bits
     assert a.window is not None
-    lowest = int(min(left.exponents)) + int(min(right.exponents))
-    found, largest = [], lowest
-    for x, y in zip(a_codes, b_codes, strict=True):
-        exponent = int(left.exponents[x]) + int(right.exponents[y])
-        product = left.significands[x] * right.significands[y]
-        found.append((product, exponent))
-        largest = max(largest, exponent) if product else largest
+    assert left.normal is not None
+    assert right.normal is not None
+    pairs = zip(a_codes, b_codes, strict=True)
+    if a.additive:
+        bits, lowest = left.mantissa_bits, left.normal + right.normal - 2
+        found = [added_product(x, y, left) for x, y in pairs]
+    else:
+        bits, lowest = left.mantissa_bits + right.mantissa_bits, left.normal + right.normal
+        found = [
+            (left.significands[x] * right.significands[y], int(left.exponents[x]) + int(right.exponents[y]))
+            for x, y in pairs
+        ]
+    largest = max((exponent for product, exponent in found if product), default=lowest)
     return sum(aligned(product, exponent - bits, largest, a.window) for product, exponent in found), largest
+
+
+def added_product(x: int, y: int, element: ElementFormat) -> tuple[int, int]:
+    """Return L-Mul's product of two codes of one element, as a significand with its sign, and its exponent."""
+    signs = [(value > 0) - (value < 0) for value in (element.values[x], element.values[y])]
+    half, unit = 1 << element.width - 1, 1 << element.mantissa_bits
+    exponent, mantissa = divmod(x % half + y % half + 1, unit)
+    assert element.normal is not None
+    return signs[0] * signs[1] * (unit + mantissa), exponent + 2 * (element.normal - 1)
 
 
 def scaled_term(total: int, a: Scale, b: Scale) -> int:

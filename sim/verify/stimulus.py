@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, Bounds, ScaleFormat
 from sim.engines import Pattern, Patterns
-from sim.random import decoded, negated, numbers, random_steps, scale_type, set_what_runs_need, zeros
+from sim.random import negated, numbers, random_steps, scale_type, set_what_runs_need, sums, zeros
 from sim.steps import Steps
 from sim.verify.addends import SPECIAL, nearly_opposite, opposite
 from sim.verify.goals import LOWEST_BIT, cancelled_sum, deepest
@@ -266,8 +266,7 @@ def _nan(scale: ScaleFormat) -> int:
 
 def _sums(steps: Steps, at: _Index) -> NDArray[np.float64]:
     """Sum of all terms of steps; exact unless it is longer than float64."""
-    a = decoded(steps.config.a, steps.a_codes[at], steps.a_scales[at])
-    return a @ decoded(steps.config.b, steps.b_codes[at], steps.b_scales[at]).swapaxes(1, 2)
+    return sums(steps.config, (steps.a_codes[at], steps.a_scales[at]), (steps.b_codes[at], steps.b_scales[at]))
 
 
 def _special_scales(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
@@ -535,7 +534,11 @@ def _at_the_edge(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         (element,) = form.elements
         codes[at] = _place_of_largest([element.integers])[1]
         others = element.nans + element.infinities
-        fitting = [code for code, shift in enumerate(element.shifts) if shift == share and code not in others]
+        shifts = element.shifts
+        if form.additive:  # exponent fields, whose lowest is 0
+            half = len(shifts) // 2
+            shifts = tuple(code % half >> element.mantissa_bits for code in range(2 * half))
+        fitting = [code for code, shift in enumerate(shifts) if shift == share and code not in others]
         codes[at, :, :few] = rng.choice(np.array(fitting, np.uint8), codes[at, :, :few].shape)
         scales[at] = _tagged(form, np.full(scales[at].shape, _one(form.scale), scale_type(form)), rng)
     steps.c[at] = opposite(_sums(steps, at))

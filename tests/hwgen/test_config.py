@@ -317,6 +317,18 @@ def test_products_that_are_cut_have_lanes_of_their_own():
         refused(words, **{**fields, "groups": 1})
 
 
+def test_codes_that_are_added_have_lanes_of_their_own():
+    form, other = BLOCK_FORMATS["l-mul"], BLOCK_FORMATS["mxfp8-e4m3"]
+    shorter = dataclasses.replace(form, name="shorter", elements=BLOCK_FORMATS["mxfp6-e2m3"].elements, window=25)
+    for fields, words in (
+        ({"a": form, "b": form, "dot": "windowed"}, "dot = 'windowed': codes of a = 'l-mul' are added, not multiplied"),
+        ({"a": "mxfp4", "b": form, "dot": "shifted"}, "codes of b = 'l-mul' are added, not multiplied; use 'additive'"),
+        ({"a": form, "b": other, "dot": "additive"}, "b = 'mxfp8-e4m3' has no codes that are added"),
+        ({"a": form, "b": shorter, "dot": "additive"}, "codes of l-mul and of shorter have different fields"),
+    ):
+        refused(words, **{**fields, "groups": 1})
+
+
 def test_infinite_elements_have_lanes_and_an_accumulator_of_their_own():
     form, scale = BLOCK_FORMATS["mxfp8-e5m2"], dataclasses.replace(UE4M3, name="near", subnormals=False, nan=None)
     near = dataclasses.replace(form, name="near", scale=scale)
@@ -424,6 +436,7 @@ def test_named_configurations():
     }
     others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4", "blockdialect"}
     others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2", "mxfp8-e4m3", "mxfp8-e5m2", "hif4", "int8", "int4"}
+    others |= {"l-mul"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     slotted = ("nvfp4", "mixfp4", "nvfp4-e0m3")
     names |= {f"{kind}-multi-{size}" for kind in slotted for size in ("small", "blackwell")}

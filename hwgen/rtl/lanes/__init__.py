@@ -7,6 +7,7 @@ fixed (`hwgen.rtl.dot`). A configuration chooses by ``dot``; `hwgen.config.DOTS`
 from __future__ import annotations
 
 from hwgen.config import TensorCoreConfig
+from hwgen.rtl.lanes.additive import Additive
 from hwgen.rtl.lanes.binary import Binary
 from hwgen.rtl.lanes.booth import Booth
 from hwgen.rtl.lanes.e2m2 import E2M2
@@ -37,6 +38,7 @@ LANES: dict[str, type[Lanes]] = {
     "shifted": Shifted,
     "shifted-carry-save": ShiftedCarrySave,
     "windowed": Windowed,
+    "additive": Additive,
     "nested": Nested,
     "multiplier": Multiplier,
     "e2m2": E2M2,

@@ -68,6 +68,13 @@ class Windowed(Lanes):
             fields["infinite"] = lookup(code, infinite, 1)
         return fields
 
+    def product(self, m: Module, x: Any, y: Any, lane: str) -> tuple[Signal, Signal]:
+        """Product of the significands of two decoded lanes and its exponent above the lowest; both 0 if one is zero."""
+        product = significand_product(m, x, y, name=f"product{lane}")
+        exponent = Signal(self.config.bounds.product_span.bit_length(), name=f"exponent{lane}")
+        m.d.comb += exponent.eq((x.shift + y.shift) & (x.live & y.live).replicate(len(exponent)))
+        return product, exponent
+
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
         return self.total_and_more(m, a, b, register, None)[0]
@@ -80,17 +87,12 @@ class Windowed(Lanes):
         If there is a ``register``, everything goes through it; if there is a ``last`` one, the last two words do.
         """
         bounds = self.config.bounds
-        products: list[Value] = []
-        exponents: list[Signal] = []
-        for index, (x, y) in enumerate(zip(a, b, strict=True)):
-            products.append(significand_product(m, x, y, name=f"product{index}"))
-            exponent = Signal(bounds.product_span.bit_length(), name=f"exponent{index}")
-            m.d.comb += exponent.eq((x.shift + y.shift) & (x.live & y.live).replicate(len(exponent)))
-            exponents.append(exponent)
+        pairs = [self.product(m, x, y, f"{index}") for index, (x, y) in enumerate(zip(a, b, strict=True))]
+        products, exponents = [product for product, _ in pairs], [exponent for _, exponent in pairs]
         more: dict[str, Value] = {"exponent": self._largest(m, exponents)}
         if bounds.may_be_infinite:
             more |= self._infinities(m, a, b)
-        of_lanes: list[list[Value]] = [products, [*exponents], [x.sign ^ y.sign for x, y in zip(a, b, strict=True)]]
+        of_lanes: list[list[Value]] = [[*products], [*exponents], [x.sign ^ y.sign for x, y in zip(a, b, strict=True)]]
         if register is not None:
             of_lanes, more = _behind(register, of_lanes, more)
 

@@ -44,6 +44,8 @@ class Side(NamedTuple):
     ``nan_codes`` has which elements are NaN, as ``integers`` does.
     Where products are cut to a window, ``integers`` are significands with a sign and ``shifts`` their exponents above
     ``lowest``; a product with the largest exponent is shifted by ``up`` places to the left. Else ``up`` is -1.
+    Where codes are added in the place of products, ``integers`` are signs and ``shifts`` codes without them, whose
+    mantissa has ``added`` bits. Else ``added`` is -1.
     ``signs`` has by selector and code which of `sim.verify.bins.OPERANDS` an element is; it is empty where no element
     of either operand may be infinite.
     """
@@ -68,6 +70,7 @@ class Side(NamedTuple):
     shifts: _Array
     lowest: int
     up: int
+    added: int
     signs: _Array
 
 
@@ -161,13 +164,20 @@ def side(
         zero,
         code == (-1 if scale.nan is None else scale.nan),
         np.array([[code in element.nans for code in codes_of] for element in form.elements]),
-        np.array([[element.shifts[code] for code in codes_of] for element in form.elements], np.int64),
-        0 if window_shift is None else form.elements[0].lowest_exponent - form.elements[0].fold,
+        np.array([_shifts(form, element, codes_of) for element in form.elements], np.int64),
+        0 if window_shift is None else form.elements[0].lowest_exponent - form.elements[0].fold - form.additive,
         -1 if window_shift is None else window_shift,
+        form.elements[0].mantissa_bits if form.additive else -1,
         np.array([_signs(element) for element in form.elements if infinite], np.int64).reshape(
             -1, 1 << form.code_width
         ),
     )
+
+
+def _shifts(form: BlockFormat, element: ElementFormat, codes: list[int]) -> list[int]:
+    """Exponents of codes above the lowest one; of codes that are added those without their signs."""
+    half = len(element.values) // 2
+    return [code % half if form.additive else element.shifts[code] for code in codes]
 
 
 def _signs(element: ElementFormat) -> list[int]:
@@ -195,6 +205,8 @@ def _with_shifts(
 
 def _integers(form: BlockFormat, cut: bool) -> _Array:
     """Integers by selector and code, or by shifts and code in one; where products are cut, significands with a sign."""
+    if form.additive:
+        return np.sign([element.integers for element in form.elements])
     if cut:
         return np.array([_significands(element) for element in form.elements], np.int64)
     tables = np.array(form.integers, np.int64)
@@ -207,6 +219,20 @@ def _significands(element: ElementFormat) -> list[int]:
 
 
 @inlined
+def _exponent(a: Side, x: int, y: int) -> int:  # pragma: no cover
+    """Exponent of a product above the lowest, of the entries of its elements in ``shifts``."""
+    return x + y if a.added < 0 else (x + y + 1) >> a.added
+
+
+@inlined
+def _magnitude(a: Side, product: int, x: int, y: int) -> int:  # pragma: no cover
+    """Significand of a product that is cut, without its sign; of those of its elements, and as `_exponent`."""
+    if a.added < 0 or product == 0:
+        return abs(product)
+    return 1 << a.added | ((x + y + 1) & ((1 << a.added) - 1))
+
+
+@inlined
 def largest_exponent(a: Side, b: Side, step: int, m: int, n: int, g: int) -> int:  # pragma: no cover
     """Largest exponent of a product of block sum g that is not zero, above the lowest; 0 where none is cut."""
     if a.up < 0:
@@ -216,7 +242,7 @@ def largest_exponent(a: Side, b: Side, step: int, m: int, n: int, g: int) -> int
     for i in range(a.lanes * g, a.lanes * (g + 1)):
         x, y = a.codes[step, m, i], b.codes[step, n, i]
         if a.integers[of_a, x] and b.integers[of_b, y]:
-            largest = max(largest, a.shifts[of_a, x] + b.shifts[of_b, y])
+            largest = max(largest, _exponent(a, a.shifts[of_a, x], b.shifts[of_b, y]))
     return largest
 
 
@@ -232,8 +258,8 @@ def block_sum(
         product = of_a[a.codes[step, m, i]] * of_b[b.codes[step, n, i]]
         some = some or product != 0
         if a.up >= 0:
-            distance = largest - a.shifts[selected_a, a.codes[step, m, i]] - b.shifts[selected_b, b.codes[step, n, i]]
-            cut = (abs(product) << a.up) >> min(max(distance, 0), 63)
+            x, y = a.shifts[selected_a, a.codes[step, m, i]], b.shifts[selected_b, b.codes[step, n, i]]
+            cut = (_magnitude(a, product, x, y) << a.up) >> min(max(largest - _exponent(a, x, y), 0), 63)
             product = cut if product > 0 else -cut
         total += product
     return total, some
@@ -338,8 +364,8 @@ def count_seen(  # pragma: no cover
     largest = largest_exponent(a, b, step, m, n, g)
     for lane in range(a.lanes * g, a.lanes * (g + 1)):
         if a.up >= 0:
-            distance = largest - a.shifts[of_a, a.codes[step, m, lane]] - b.shifts[of_b, b.codes[step, n, lane]]
-            if distance > a.up + min(spare, 0):
+            own = _exponent(a, a.shifts[of_a, a.codes[step, m, lane]], b.shifts[of_b, b.codes[step, n, lane]])
+            if largest - own > a.up + min(spare, 0):
                 continue
         bins.pairs[lane, of_a, of_b, a.codes[step, m, lane], b.codes[step, n, lane]] += 1
     bins.selectors[block, of_a, of_b] += 1

@@ -161,6 +161,8 @@ def test_every_product_of_blockdialect_in_every_lane(compiled):
 @pytest.mark.parametrize(
     ("a", "b", "pipeline"),
     [
+        ("l-mul", "l-mul", ("decoded", "tree", "terms")),
+        ("l-mul", "l-mul", ("decoded", "tree", "sums", "terms", "aligned", "total", "normal")),
         ("mxfp8-e4m3", "mxfp8-e4m3", ("decoded", "tree", "terms")),
         ("mxfp8-e5m2", "mxfp8-e5m2", ("decoded", "tree", "terms", "aligned", "total")),
         ("mxfp8-e4m3", "mxfp8-e5m2", ("sums", "factors")),
@@ -170,7 +172,8 @@ def test_every_product_of_blockdialect_in_every_lane(compiled):
 )
 def test_products_that_are_cut_to_a_window(a, b, pipeline, compiled):
     """Random chains; before them every pair of codes alone, by turns in all lanes, NaN and infinity among them."""
-    config = TensorCoreConfig("formats", a, b, 4, 4, 1, "windowed", pipeline=pipeline)
+    dot = "additive" if a == "l-mul" else "windowed"
+    config = TensorCoreConfig("formats", a, b, 4, 4, 1, dot, pipeline=pipeline)
     steps = random_chains(config, 6000, np.random.default_rng(6), first=0.6)
     case = np.arange(4096)
     fours = np.arange(256, dtype=np.uint8).reshape(64, 4)

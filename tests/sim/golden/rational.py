@@ -84,6 +84,8 @@ class Form(NamedTuple):
     """Bits kept of a product, and the exponent of the smallest normal element."""
     shifts: tuple[int, ...] = ()
     """Lengths of sub-groups with a bit each that doubles them, above the scale."""
+    additive: bool = False
+    """Whether a product is `l_mul`."""
 
 
 FORMATS = {
@@ -105,6 +107,7 @@ FORMATS = {
     "mxfp6-e3m2": Form([(E3M2, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "mxfp8-e4m3": Form([(E4M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False, window=(25, -6)),
     "mxfp8-e5m2": Form([(E5M2, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False, window=(25, -14)),
+    "l-mul": Form([(E4M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False, window=(25, -7), additive=True),
     "hif4": Form([(S1P2, -1)], 6, 2, 48, 0xFF, block=64, sums=4, subnormals=False, shifts=(8, 4)),
     "int8": Form([([v * 64 for v in INT8], 6)], 0, 0, 0, None, subnormals=False),
     "int4": Form([(INT4, 1)], 0, 0, 0, None, subnormals=False),
@@ -179,6 +182,17 @@ def floor_log2(value: Fraction, lowest: int) -> int:
     return exponent
 
 
+def l_mul(x: int, y: int) -> Fraction:
+    """L-Mul's product of E4M3 codes: mantissas added, and an eighth; from two on the exponent takes the carry."""
+    if not x % 128 or not y % 128:
+        return Fraction(0)
+    mantissa = Fraction(x % 8 + y % 8 + 1, 8)
+    exponent = x % 128 // 8 + y % 128 // 8 - 14
+    while mantissa >= 1:
+        mantissa, exponent = mantissa - 1, exponent + 1
+    return (1 + mantissa) * Fraction(2) ** exponent * (-1 if (x ^ y) & 128 else 1)
+
+
 def c_value(bits: int) -> tuple[Fraction, int]:
     """Value and exponent of a finite C."""
     exponent, mantissa = bits >> 23 & 255, bits & 0x7FFFFF
@@ -222,6 +236,9 @@ def terms(
         if None not in windows:
             bits, lowest = windows[0][0], [window[1] for window in windows]
             own = [floor_log2(left[a[k]], lowest[0]) + floor_log2(right[b[k]], lowest[1]) for k in lanes]
+            if known.additive:
+                products = [l_mul(a[k], b[k]) for k in lanes]
+                own = [floor_log2(product, sum(lowest)) for product in products]
             largest = max((r for r, product in zip(own, products, strict=True) if product), default=sum(lowest))
             quantum = Fraction(2) ** (largest - bits)
             products = [(abs(p) // quantum * quantum) * (1 if p > 0 else -1) for p in products]

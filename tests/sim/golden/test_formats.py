@@ -327,7 +327,7 @@ def test_records_that_mean_nothing_are_refused(make, message):
 def test_the_catalogue():
     names = "nvfp4 mixfp4 nvfp4-e0m3 nvint4 fp4-ue5m3-b16 fp4-ue5m3-b32 mxfp4 mxfp4-2x16 msfp12 if4"
     names += " razer-activations razer-weights blockdialect mxint8 mxfp6-e2m3 mxfp6-e3m2"
-    names += " mxfp8-e4m3 mxfp8-e5m2 hif4 int8 int4 ternary"
+    names += " mxfp8-e4m3 mxfp8-e5m2 l-mul hif4 int8 int4 ternary"
     assert list(golden.FORMATS) == names.split()
     for name, form in golden.CATALOGUE.items():
         assert form.name == name

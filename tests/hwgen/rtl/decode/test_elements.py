@@ -15,6 +15,7 @@ PAIRS += [(form, form) for form in ("mxint8", "mxfp6-e2m3", "mxfp6-e3m2")] + [
     ("mxfp8-e4m3", "mxfp4"),
     ("mxfp8-e4m3",) * 2,
     ("mxfp8-e4m3", "mxfp8-e5m2"),
+    ("l-mul",) * 2,
     ("hif4",) * 2,
     ("int8",) * 2,
     ("int8", "int4"),
@@ -56,6 +57,12 @@ def test_every_code(a, b, dot, side, evaluate):
             width = layout["value"].width
             assert lane.value % (1 << width) == wanted % (1 << width)
             assert -(1 << width - 1) <= wanted < 1 << width - 1
+            continue
+        if "fields" in layout.members:
+            element = elements[0]
+            assert (lane.live, lane.fields) == (wanted != 0, inputs["code"] % 128)
+            assert not wanted or lane.sign == (wanted < 0)
+            assert element.width == 8
             continue
         if "one" in layout.members:
             assert digits_of(lane) == wanted

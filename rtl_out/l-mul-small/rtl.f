@@ -1,0 +1,1 @@
+../l-mul-small.v

@@ -1,0 +1,2 @@
+../l-mul-small.v
+l_mul_small_tb.sv

@@ -1,0 +1,72 @@
+"""Products of L-Mul: the codes of two floating-point numbers added, in the place of a multiplication.
+
+A number is (1 + m) 2^e. The product of two is (1 + m_x + m_y + m_x m_y) 2^(e_x + e_y). L-Mul (arXiv 2410.00907) puts
+2^-l in the place of m_x m_y, with l the bits of a mantissa up to 3. So exponent and mantissa fields are added as one
+integer, and 1 besides. A carry out of the mantissas goes into the exponent, as it does in that integer. Subnormal
+numbers are added as they are coded, as if they had a hidden bit; the product of zero is zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .checks import Array
+from .element import ElementFormat
+
+MOST_MANTISSA_BITS = 3
+"""Most bits of a mantissa for which 2^-l is one unit of its last place."""
+
+
+def fields(element: ElementFormat) -> Array:
+    """Return exponent and mantissa field of every code as one integer, int16."""
+    return (np.arange(1 << element.width) & (1 << element.width - 1) - 1).astype(np.int16)
+
+
+def signs(element: ElementFormat) -> Array:
+    """Return the sign of every code, float64, 1 or -1; 0 of zero and NaN."""
+    negative = np.arange(1 << element.width) >> element.width - 1
+    return np.where(np.array(element.values) == 0, 0.0, 1.0 - 2.0 * negative)
+
+
+def lowest_exponent(a: ElementFormat, b: ElementFormat) -> int:
+    """Return the exponent of a product whose exponent field is 0."""
+    assert a.normal is not None
+    assert b.normal is not None
+    return a.normal + b.normal - 2
+
+
+def additive_products(element: ElementFormat, x: Array, y: Array) -> Array:
+    """Return the products of elements of one format.
+
+    The result has as many exponents as it takes: nothing overflows, and no small product is lost.
+
+    Parameters
+    ----------
+    element : ElementFormat
+        A floating-point format of at most `MOST_MANTISSA_BITS`, without infinity.
+    x, y : numpy.ndarray of uint8
+        Codes, of shapes that go together.
+
+    Returns
+    -------
+    numpy.ndarray of float64
+        0 where a code is NaN.
+    """
+    bits = element.mantissa_bits
+    significands, exponents = added(fields(element)[x], fields(element)[y], bits)
+    magnitudes = np.ldexp(significands, exponents + (lowest_exponent(element, element) - bits))
+    return np.asarray(signs(element)[x] * signs(element)[y] * magnitudes)
+
+
+def added(x: Array, y: Array, mantissa_bits: int) -> tuple[Array, Array]:
+    """Return the products of numbers by their `fields`.
+
+    Returns
+    -------
+    significands : numpy.ndarray of int16
+        In units of 2^-mantissa_bits, with the hidden bit.
+    exponents : numpy.ndarray of int16
+        Above `lowest_exponent`.
+    """
+    total = x + y + np.int16(1)
+    return total & (1 << mantissa_bits) - 1 | 1 << mantissa_bits, total >> mantissa_bits
