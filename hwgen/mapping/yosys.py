@@ -130,6 +130,13 @@ _TECHMAPS = {"ripple": _RIPPLE, "sklansky": _SKLANSKY}
 _CHOICES = ("strash", "ifraig", "dch", "dch", "dch", "amap -m")
 _BUFFERS = ("topo", "buffer -c", "topo")
 
+# What `synth` itself would run, but for a limit of conflicts, which is a million there. Sums of long products without
+# registers then take ten minutes and more: pairs of nodes that are nearly alike are neither merged nor told apart.
+_STRUCTURE = (
+    *("strash", "&get -n", "&fraig -x -C 1000", "&put", "scorr", "dc2", "dretime"),
+    *("strash", "&get -n", "&dch -f", "&nf", "&put"),
+)
+
 RECIPES = {
     recipe.name: recipe
     for recipe in (
@@ -251,7 +258,9 @@ def _scripts(top: str, boxes: Sequence[str], library: Library, how: Recipe, gate
         "read_verilog design.v",
         *(f"blackbox {box}" for box in boxes),
         f"hierarchy -check -top {top}",
-        f"synth -flatten -top {top} {CARRIES[how.carry]}",
+        f"synth -flatten -top {top} {CARRIES[how.carry]} -noabc",
+        f"abc -script +{';'.join(command.replace(' ', ',') for command in _STRUCTURE)}",
+        "opt -fast",
         "write_rtlil generic.il",
     ]
     second = [
