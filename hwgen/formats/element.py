@@ -150,7 +150,8 @@ class ElementFormat:
         normal = [code for code in range(1 << bits, len(self.values) // 2) if self.values[code]]
         fields = [(code & (1 << bits) - 1 | 1 << bits, (code >> bits) - 1) for code in normal]
         signed = all(self.values[len(self.values) // 2 + code] == -self.values[code] for code in normal)
-        return signed and [(self.significands[code], self.shifts[code]) for code in normal] == fields
+        found = [(self.significands[code], self.shifts[code]) for code in normal]
+        return signed and bool(normal) and found == fields
 
     @property
     def largest_code(self) -> int:

@@ -166,6 +166,27 @@ def test_parts_that_are_no_block_format(fields, words):
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"window": None}, "products of all exponents are cut to a window; give one"),
+        ({"elements": (E5M2,)}, "elements of E5M2 may be infinite, and no sum of codes is"),
+        ({"elements": BLOCK_FORMATS["mxint8"].elements}, "takes codes of sign, exponent and up to 3 bits of mantissa"),
+    ],
+)
+def test_codes_that_do_not_add_up(fields, words):
+    with pytest.raises(InputError) as caught:
+        dataclasses.replace(BLOCK_FORMATS["l-mul"], **fields)
+    assert str(caught.value).startswith("block format l-mul: additive: ")
+    assert words in str(caught.value)
+
+
+def test_which_codes_are_those_of_a_float():
+    coded = {element.name for form in BLOCK_FORMATS.values() for element in form.elements if element.coded_as_float}
+    assert {"E4M3", "E5M2", "E2M3", "E3M2", "E2M1"} <= coded
+    assert not {"INT8", "INT4", "I8", "D0"} & coded
+
+
 def test_a_number_in_the_place_of_minus_zero():
     values = (0, 1, 2, 3, 2.5, -1, -2, -3)
     positive, negative = ElementFormat("", values, ""), ElementFormat("", (*values[:4], -2.5, *values[5:]), "")
