@@ -16,6 +16,7 @@ from hwgen.errors import ToolError
 from hwgen.formats import BlockFormat
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import respond
+from sim import golden
 from sim.counterpart import counterpart
 from sim.random import random_steps
 from sim.steps import Steps
@@ -89,10 +90,17 @@ def _compare_core(
     return checked
 
 
-def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dict[str, NDArray[np.uint8]], Any]:
-    """Stimulus of a lane array's netlist, the block sums of the first rows of every step; and what they are."""
+_Lanes = dict[str, NDArray[Any]]
+"""What lane arrays give, by port: numbers, (block sums, streams)."""
+
+
+def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dict[str, NDArray[np.uint8]], _Lanes]:
+    """Stimulus of a lane array's netlist, the block sums of the first rows of every step; and what it puts out.
+
+    Where a product is infinite, ``sum`` and ``exponent`` mean nothing.
+    """
     stimulus: dict[str, NDArray[np.uint8]] = {}
-    factors = []
+    codes_of, factors = [], []
     for side in "ab":
         form = config.form(side)
         # (blocks, streams, size) and (blocks, streams): the first row's blocks, in the order of the steps.
@@ -111,8 +119,26 @@ def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dic
         record = counterpart(form)
         integers = np.array([element.integers for element in record.elements])
         raised = record.spread(codes, scales[..., None])[0] >> record.width
+        codes_of.append(codes)
         factors.append(_by_sum(form, integers[tags[..., None], codes] << raised))
-    return stimulus, (factors[0] * factors[1]).sum(axis=-1)
+    if config.bounds.window is None:
+        return stimulus, {"sum": (factors[0] * factors[1]).sum(axis=-1)}
+    return stimulus, _cut(config, *codes_of)
+
+
+def _cut(config: TensorCoreConfig, a_codes: NDArray[np.uint8], b_codes: NDArray[np.uint8]) -> _Lanes:
+    """What lanes put out that cut products to a window."""
+    a, b = map(counterpart, config.formats)
+    sums, exponents = golden.window_sums(a_codes, b_codes, a, b)
+    found: _Lanes = {"sum": sums, "exponent": exponents - config.bounds.product_exponent}
+    if config.bounds.may_be_infinite:
+        values = [form.elements[0].table[codes] for form, codes in ((a, a_codes), (b, b_codes))]
+        x, y = (np.where(np.isnan(each), 0, each) for each in values)
+        some, zero = np.isinf(x) | np.isinf(y), (x == 0) | (y == 0)
+        negative = np.signbit(x) != np.signbit(y)
+        found["positive"] = (some & (zero | ~negative)).any(axis=-1)
+        found["negative"] = (some & (zero | negative)).any(axis=-1)
+    return found
 
 
 def _by_sum(form: BlockFormat, values: NDArray[Any]) -> NDArray[Any]:
@@ -121,15 +147,19 @@ def _by_sum(form: BlockFormat, values: NDArray[Any]) -> NDArray[Any]:
     return values.reshape(blocks, streams, form.sums, -1).swapaxes(1, 2).reshape(blocks * form.sums, streams, -1)
 
 
-def _compare_lanes(
-    outputs: Mapping[str, NDArray[np.uint8]], config: TensorCoreConfig, expected: NDArray[np.float32]
-) -> int:
-    bits = outputs["sum"].astype(np.int64)
-    weights = 1 << np.arange(bits.shape[-1])
-    weights[-1] *= -1
-    if not np.array_equal(bits @ weights, expected):
-        raise ToolError(f"the lane array of {config.name} differs from the golden model; its figures are void")
-    return expected.size
+def _compare_lanes(outputs: Mapping[str, NDArray[np.uint8]], config: TensorCoreConfig, expected: _Lanes) -> int:
+    """Number of block sums that are right, which is all of them."""
+    counted = np.ones(expected["sum"].shape, np.bool_)
+    infinite = [expected[name] for name in ("positive", "negative") if name in expected]
+    for name, wanted in expected.items():
+        bits = outputs[name].astype(np.int64)
+        weights = 1 << np.arange(bits.shape[-1])
+        if name == "sum":
+            weights[-1] *= -1
+        where = ~np.logical_or(*infinite) if infinite and name in ("sum", "exponent") else counted
+        if not np.array_equal((bits @ weights)[where], wanted[where]):
+            raise ToolError(f"the lane array of {config.name} differs from the golden model; its figures are void")
+    return counted.size
 
 
 @lru_cache(maxsize=4)

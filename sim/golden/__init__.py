@@ -47,6 +47,7 @@ from .quantize import BLOCK, QuantizedTensor, dequantize, padded, quantize
 from .rules import RULES
 from .scale import ScaleFormat
 from .unscaled import UNSCALED_ELEMENTS, max_unscaled_fraction_bits, quantize_unscaled, unscaled_gemm, unscaled_step
+from .window import window_sums
 
 __all__ = [
     "BLOCK",
@@ -99,4 +100,5 @@ __all__ = [
     "unpack",
     "unscaled_gemm",
     "unscaled_step",
+    "window_sums",
 ]

@@ -85,6 +85,7 @@ from .fp32 import (
     truncate,
 )
 from .quantize import QuantizedTensor
+from .window import cut_sums
 
 CONTRACT = "mma-sim-2026-01"
 """Version of the contract: what MMA-Sim's model of January 2026 says of ``kind::mxf4nvf4``."""
@@ -717,9 +718,7 @@ def _windowed(a: _Operand, b: _Operand, c_exponent: Array, way: _Way) -> tuple[A
             significands, own = additive.added(of_a, of_b, bits)
             own = own + np.int16(way.pair.lowest_product)
             products = products * np.ldexp(significands, own - bits)
-        largest = np.where(products != 0, own, np.int16(-(1 << 12))).max(axis=-1)
-        largest = np.where(largest == -(1 << 12), way.pair.lowest_product, largest)
-        sums = truncate(products, largest[..., None], way.pair.window).sum(axis=-1)
+        sums, largest = cut_sums(products, own, way.pair.lowest_product, way.pair.window)
         exponents = a.exponents[group][:, :, None] + b.exponents[group][:, None, :] + largest
         said = exponents if not way.excluded else np.where(sums != 0, exponents, np.int16(MIN_EXPONENT))
         top = np.maximum(top, said)

@@ -1,0 +1,76 @@
+"""Products that are cut to a window below the largest of them, see `golden.mma`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import additive
+from .block import BlockFormat
+from .checks import ArgumentError, Array
+from .fp32 import truncate
+
+_NONE = -(1 << 12)  # exponent of a product of zero: below that of every other
+
+
+def cut_sums(products: Array, exponents: Array, lowest: int, window: int) -> tuple[Array, Array]:
+    """Add up products along the last axis, each cut by the largest exponent of those that are not zero.
+
+    Parameters
+    ----------
+    products : numpy.ndarray of float64, (..., lanes)
+        Without NaN and infinity.
+    exponents : numpy.ndarray of int16, (..., lanes)
+        Theirs.
+    lowest : int
+        The exponent where all products are zero.
+    window : int
+        Bits behind the point of the largest exponent that are kept.
+
+    Returns
+    -------
+    sums : numpy.ndarray of float64, (...)
+    largest : numpy.ndarray of int16, (...)
+    """
+    largest = np.where(products != 0, exponents, np.int16(_NONE)).max(axis=-1)
+    largest = np.where(largest == _NONE, np.int16(lowest), largest)
+    return truncate(products, largest[..., None], window).sum(axis=-1), largest
+
+
+def window_sums(a_codes: Array, b_codes: Array, a: BlockFormat, b: BlockFormat) -> tuple[Array, Array]:
+    """Return S_g and r of blocks whose products are cut to a window; NaN and infinity count as zero.
+
+    Parameters
+    ----------
+    a_codes, b_codes : numpy.ndarray of uint8, (..., block)
+        Element codes of A and of B.
+    a, b : BlockFormat
+        Their formats, which have windows, and equal ones.
+
+    Returns
+    -------
+    sums : numpy.ndarray of int64, (...)
+        S_g, in units of 2^(r - window).
+    exponents : numpy.ndarray of int64, (...)
+        r, the largest exponent of a product that is not zero.
+
+    Raises
+    ------
+    ArgumentError
+        A format has no window, or another one, or codes are added of one alone.
+    """
+    if a.window is None or a.window != b.window or a.additive != b.additive:
+        raise ArgumentError(f"a = {a.name!r} with b = {b.name!r}: have no common window that products are cut to")
+    (left,), (right,) = a.elements, b.elements
+    if a.additive:
+        products = additive.additive_products(left, a_codes, b_codes)
+        lowest = additive.lowest_exponent(left, right)
+        of_a, of_b = additive.fields(left)[a_codes], additive.fields(right)[b_codes]
+        exponents = additive.added(of_a, of_b, left.mantissa_bits)[1] + np.int16(lowest)
+    else:
+        values = [np.array(element.values) for element in (left, right)]
+        products = values[0][a_codes] * values[1][b_codes]
+        lowest = int(left.exponents.min()) + int(right.exponents.min())
+        exponents = left.exponents[a_codes] + right.exponents[b_codes]
+    sums, largest = cut_sums(products, exponents, lowest, a.window)
+    wide = largest.astype(np.int64)
+    return np.ldexp(sums, a.window - wide).astype(np.int64), wide
