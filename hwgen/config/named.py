@@ -184,10 +184,10 @@ def named(name: str) -> TensorCoreConfig:
 def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any]:
     """Fields of a core of the shape and the registers of ``small``, for formats of a user's own.
 
-    The lanes are the first of ``merged``, ``signed``, ``nested``, ``booth``, ``shifted-carry-save``, ``multiplier`` and
-    ``windowed`` that can multiply the formats. ``booth`` is for numbers that are next to one another; where steps
-    between large ones are longer it takes more area than what follows it. ``multiplier`` takes more than all before it.
-    There are as many fraction bits as by default, or the nearest number that the formats allow.
+    The lanes are the first of ``merged``, ``signed``, ``nested``, ``booth``, ``shifted-carry-save``, ``multiplier``,
+    ``windowed`` and ``additive`` that can multiply the formats. ``booth`` is for numbers that are next to one another;
+    where steps between large ones are longer it takes more area than what follows it. ``multiplier`` takes more than
+    all before it. There are as many fraction bits as by default, or the nearest number that the formats allow.
 
     Raises
     ------
@@ -199,13 +199,12 @@ def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any
     if a.size == b.size and a.sums == b.sums:  # a core of others is refused
         whole = all(max(element.shifts) <= 1 for form in (a, b) for element in form.elements)
         long = ("booth", "shifted-carry-save") if whole else ("shifted-carry-save",)
-        lanes = ("merged", "signed", "nested", *long, "multiplier", "windowed")
+        lanes = ("merged", "signed", "nested", *long, "multiplier", "windowed", "additive")
         why_not = {dot: DOTS[dot].supports(a, b) for dot in lanes}
         found["dot"] = next((dot for dot, reason in why_not.items() if reason is None), None)
         if found["dot"] is None:
-            raise InputError(
-                f"no lanes multiply {a.name} x {b.name}: {why_not['multiplier']}, and {why_not['windowed']}"
-            )
+            reasons = dict.fromkeys(why_not[dot] for dot in ("multiplier", "windowed"))
+            raise InputError(f"no lanes multiply {a.name} x {b.name}: {', and '.join(map(str, reasons))}")
         bounds = Bounds(a, b)
         wanted = max(TensorCoreConfig.fraction_bits, bounds.least_fraction_bits)
         found["fraction_bits"] = min(wanted, bounds.most_fraction_bits(groups))

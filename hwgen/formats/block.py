@@ -67,7 +67,7 @@ class BlockFormat:
         longest first, and of one length in the order of the elements.
     additive
         Whether the codes of two elements are added in the place of multiplying their numbers: L-Mul (arXiv 2410.00907),
-        see Notes. Takes a window, and both operands so.
+        see Notes. Such a format needs a window, and both operands must be such formats.
     by_step
         Whether all blocks of an operand in a step have the same elements, and the step says which. The selector is then
         not in the scale byte that hardware reads. Tensors have it there all the same, in all bytes alike.

@@ -151,7 +151,7 @@ class ElementFormat:
         fields = [(code & (1 << bits) - 1 | 1 << bits, (code >> bits) - 1) for code in normal]
         signed = all(self.values[len(self.values) // 2 + code] == -self.values[code] for code in normal)
         found = [(self.significands[code], self.shifts[code]) for code in normal]
-        return signed and bool(normal) and found == fields
+        return signed and self.signed_by_top_bit and bool(normal) and found == fields
 
     @property
     def largest_code(self) -> int:

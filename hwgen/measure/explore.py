@@ -369,7 +369,7 @@ def variants(
         ways = itertools.chain(
             itertools.product(DOTS, (DEFAULT_PIPELINE,), ("counted",)),
             itertools.product((config.dot,), (*PIPELINES, config.pipeline), ("counted",)),
-            itertools.product((config.dot,), () if config.exact else ANTICIPATED, ("anticipated",)),
+            itertools.product((config.dot,), () if config.exact or config.wide else ANTICIPATED, ("anticipated",)),
         )
     found: dict[TensorCoreConfig, None] = {}
     for dot, pipeline, zeros in ways:

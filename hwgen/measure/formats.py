@@ -329,7 +329,7 @@ def _unlike(config: TensorCoreConfig, baseline: TensorCoreConfig) -> tuple[str, 
         if getattr(config, name) != getattr(baseline, name)
     ]
     products = of_products(config)
-    return (*settings, f"products are inexact: {products}") if products else tuple(settings)
+    return (*settings, f"codes are added in the place of products: {products}") if products else tuple(settings)
 
 
 def _record(study: _Study, row: Row, found: _Built | str) -> schema.FormatRow:

@@ -21,14 +21,14 @@ MODELS: dict[str, Callable[[], accuracy.Model]] = {"minilm": accuracy.minilm_mod
 
 
 def of_products(config: TensorCoreConfig) -> str | None:
-    """What a core loses by products that are inexact, in words; None where they are exact. Measured on E4M3."""
+    """What a core loses by codes that are added in the place of products, in words; None where none are."""
     if not config.bounds.additive:
         return None
     found = accuracy.additive_error()
     return (
-        f"a product of normal numbers is off by {100 * found.mean:.1f} % in the mean and {100 * found.largest:.1f} % at"
-        f" most, products of gaussian numbers have {found.decibels:.1f} dB against the exact ones; errors of tensors"
-        " do not show that, the embeddings of a model do"
+        f"of E4M3, a product of normal numbers is off by {100 * found.mean:.1f} % in the mean and"
+        f" {100 * found.largest:.1f} % at most, products of gaussian numbers have {found.decibels:.1f} dB against the"
+        " exact ones; errors of tensors do not show that, the embeddings of a model do"
     )
 
 

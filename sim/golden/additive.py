@@ -10,11 +10,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from .checks import Array
+from .checks import ArgumentError, Array, check_codes
 from .element import ElementFormat
 
 MOST_MANTISSA_BITS = 3
 """Most bits of a mantissa for which 2^-l is one unit of its last place."""
+
+
+def check_added(element: ElementFormat) -> None:
+    """Raise `ArgumentError` where codes of an element are not added."""
+    if element.normal is None or element.infinities or element.mantissa_bits > MOST_MANTISSA_BITS:
+        raise ArgumentError(
+            f"{element.name}: codes are added of finite floating-point elements of at most {MOST_MANTISSA_BITS} bits of"
+            " mantissa"
+        )
 
 
 def fields(element: ElementFormat) -> Array:
@@ -51,7 +60,14 @@ def additive_products(element: ElementFormat, x: Array, y: Array) -> Array:
     -------
     numpy.ndarray of float64
         0 where a code is NaN.
+
+    Raises
+    ------
+    ArgumentError
+        The format is another one, or not all codes are of its width.
     """
+    check_added(element)
+    x, y = (check_codes(codes, name, element.width) for codes, name in ((x, "x"), (y, "y")))
     bits = element.mantissa_bits
     significands, exponents = added(fields(element)[x], fields(element)[y], bits)
     magnitudes = np.ldexp(significands, exponents + (lowest_exponent(element, element) - bits))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .additive import MOST_MANTISSA_BITS
+from .additive import check_added
 from .checks import ArgumentError, Array, Tensor, check_codes, check_scales
 from .element import ElementFormat
 from .scale import ScaleFormat
@@ -65,8 +65,8 @@ class BlockFormat:
         count twice as much; an element has a sub-group of each length. The bits stand directly above the scale, those
         of the longest first, and of one length in the order of the elements.
     additive : bool
-        Whether the product of two elements is that of L-Mul, see `golden.additive`. Takes a window, and both operands
-        so.
+        Whether the product of two elements is that of L-Mul, see `golden.additive`. Such a format needs a window, and
+        both operands must be such formats.
     by_tensor : bool
         Whether all blocks of a tensor have the same one of two kinds of elements. All scale bytes then have the same
         selector, those of zero blocks, too.
@@ -138,11 +138,9 @@ class BlockFormat:
             raise ArgumentError(f"{self.name}: trial must have the index of every element once; got {self.trial}")
 
     def _check_additive(self) -> None:
-        (element, *_), most = self.elements, MOST_MANTISSA_BITS
-        if self.window is None or element.infinities or element.mantissa_bits > most:
-            raise ArgumentError(
-                f"{self.name}: additive takes a window, and finite elements of at most {most} bits of mantissa"
-            )
+        if self.window is None:
+            raise ArgumentError(f"{self.name}: additive takes a window that products are cut to")
+        check_added(self.elements[0])
 
     def _check_shifts(self) -> None:
         (element, *others), place = self.elements, f"{self.name}: shifts = {self.shifts}:"

@@ -86,7 +86,7 @@ CORES = (
 )
 """Cores that have all numerics, slots and registers, and loops of 1 to 5 cycles.
 
-They have all micro-architectures but ``booth`` and ``shifted-carry-save``, and accumulators of one word.
+They have all micro-architectures but ``booth``, ``shifted-carry-save`` and ``additive``, and accumulators of one word.
 
 Their formats have scales with factors, powers of two, many kinds of elements, infinities, shifted sub-groups, and no
 scale. One core has scales at half the rate, too.

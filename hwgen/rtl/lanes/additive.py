@@ -9,6 +9,7 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
 from hwgen.rtl.arithmetic.truth_table import lookup
+from hwgen.rtl.lanes.interface import is_negative
 from hwgen.rtl.lanes.windowed import Windowed
 
 __all__ = ["Additive"]
@@ -24,8 +25,8 @@ class Additive(Windowed):
         a.live --[and]--> both are 0 where a number is
         b.live --^
 
-    A sum of codes is again an exponent and a mantissa, so no product takes more bits than an operand, and each has its
-    exponent after the carry of the mantissas. From there on lanes are those of `Windowed`.
+    A sum of codes is again an exponent, of one bit more, and a mantissa of as many bits. The exponent has the carry of
+    the mantissas in it. From there on lanes are those of `Windowed`.
 
     Fields of a lane: ``sign``, ``fields``, the code without its sign, and ``live``: the element is not zero.
     """
@@ -38,7 +39,7 @@ class Additive(Windowed):
         """See `Lanes`."""
         (element,) = self.config.form(side).elements
         live = lookup(code, [int(h != 0) for h in element.integers], 1)
-        return {"fields": code[:-1], "live": live, "sign": code[-1]}
+        return {"fields": code[:-1], "live": live, "sign": is_negative(self.config.form(side), code, tag)}
 
     def product(self, m: Module, x: Any, y: Any, lane: str) -> tuple[Signal, Signal]:
         """See `Windowed`."""

@@ -88,7 +88,7 @@ class Lanes(ABC):
         """Sum S of the contract, of the decoded lanes of both operands, and of words by side.
 
         If there is a ``register``, everything on the way goes through it once: where two words are left, but for
-        `windowed`.
+        `windowed` and `additive`.
         """
 
     def two_words(

@@ -43,6 +43,7 @@ def test_blocks(form):
     other = golden.block_format(form.name)
     assert (form.size, form.full_scale, form.factors) == (other.block, other.tensor_divisor, other.factors)
     assert form.by_step == other.by_tensor
+    assert (form.sums, form.window, form.additive) == (other.sums, other.window, other.additive)
     # What a step says, a tensor has in its scale bytes.
     read = form.scale_width + (form.selector_bits if form.by_step else 0)
     assert (1 << read) - 1 == other.meaningful

@@ -189,6 +189,19 @@ def test_products_that_are_cut_to_a_window(a, b, pipeline, compiled):
     np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"groups": 2, "empty_blocks": "excluded"},
+        {"groups": 4, "rounding": "nearest_even", "pipeline": ("tree", "sums", "terms", "total")},
+    ],
+)
+def test_codes_that_are_added_in_several_blocks(more, compiled):
+    config = TensorCoreConfig("formats", "l-mul", "l-mul", 2, 2, dot="additive", **more)
+    steps = random_chains(config, 3000, np.random.default_rng(11), first=0.5)
+    np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
+
+
 @pytest.mark.parametrize(("groups", "rounding"), [(1, "toward_zero"), (2, "nearest_even")])
 def test_infinite_elements(groups, rounding, compiled):
     """Chains of numbers and a few infinities; C is often infinite, and sums are beyond FP32 now and then."""

@@ -9,7 +9,7 @@ import rational
 
 from sim import golden
 from sim.golden.catalogue import L_MUL, MXFP8_E5M2
-from sim.golden.element import E4M3
+from sim.golden.element import E2M3, E4M3, E5M2, INT8
 
 
 def test_products_are_those_of_scalar_arithmetic():
@@ -49,7 +49,24 @@ def test_codes_are_added_of_one_kind():
                 golden.gemm(*pair)
 
 
-@pytest.mark.parametrize("change", [{"window": None}, {"elements": MXFP8_E5M2.elements}])
-def test_formats_whose_codes_do_not_add_up(change):
-    with pytest.raises(golden.ArgumentError, match="l-mul: additive takes a window, and finite elements of at most 3"):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"window": None}, "l-mul: additive takes a window"),
+        ({"elements": MXFP8_E5M2.elements}, "E5M2: codes are added of finite floating-point elements of at most 3"),
+    ],
+)
+def test_formats_whose_codes_do_not_add_up(change, words):
+    with pytest.raises(golden.ArgumentError, match=words):
         dataclasses.replace(L_MUL, **change)
+
+
+@pytest.mark.parametrize("element", [INT8, E5M2])
+def test_elements_whose_codes_do_not_add_up(element):
+    with pytest.raises(golden.ArgumentError, match=f"{element.name}: codes are added of finite floating-point"):
+        golden.additive_products(element, np.uint8([1]), np.uint8([1]))
+
+
+def test_codes_of_another_width():
+    with pytest.raises(golden.ArgumentError, match="y"):
+        golden.additive_products(E2M3, np.uint8([1]), np.uint8([64]))
