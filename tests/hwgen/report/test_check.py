@@ -58,6 +58,19 @@ def test_a_method_that_sees_a_difference_where_there_is_none(sound: schema.Overh
     assert "area of the element: nvfp4-small against itself is +0.10 to +0.30 %, which leaves out zero" in sentence
 
 
+@pytest.mark.parametrize("metric", ["total power", "total power, no glitches"])
+def test_a_difference_where_the_designs_have_none(metric: str) -> None:
+    """At half the rate, where E1M2 has no part; glitches may hide it."""
+    report = schema.load(REPORTS / "overhead-multi.json")
+    half = [f"{each}{schema.HALF_RATE}" for each in ("total power", "total power, no glitches")]
+    for each in half:
+        report = _with(report, "core", each, overhead=Estimate(0.001, -0.002, 0.004))
+    assert not [sentence for sentence in findings(report) if "at half the rate" in sentence]
+    found = findings(_with(report, "core", f"{metric}{schema.HALF_RATE}", overhead=Estimate(0.003, 0.001, 0.005)))
+    (sentence,) = (each for each in found if "at half the rate" in each)
+    assert sentence.startswith(f"{metric} of the core at half the rate: the overhead is +0.10 to +0.50 %")
+
+
 def test_a_clock_gate_that_was_asked_for_and_is_not_there(sound: schema.OverheadReport) -> None:
     one, other = (schema.Design({**design.settings, "clock_gating": False}) for design in sound.designs)
     sound = replace(sound, designs=(one, other))
