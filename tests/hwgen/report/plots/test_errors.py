@@ -1,6 +1,7 @@
 """Error against cost as a picture."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,16 @@ def test_a_trained_models_output_has_a_panel_of_its_own(formats_report: schema.F
     labels = [axis.get_ylabel() for axis in errors_png(report).axes]
     assert labels[-2:] == ["similarity of embeddings"] * 2
     assert len(labels) == len(errors_png(formats_report).axes) + 2
+
+
+def test_tensors_say_too_little_of_products_that_are_inexact() -> None:
+    """L-Mul has the tensors of MXFP8, and would beat it by them."""
+    report = schema.load(Path(__file__).parents[4] / "reports" / "formats-mxfp8.json")
+    assert isinstance(report, schema.FormatsReport)
+    for kind, there in (("gaussian", False), (SIMILARITY, True)):
+        names = {name for each in points(report, "area per MAC", kind).values() for name in each}
+        assert "mxfp8-e4m3" in names
+        assert ("l-mul" in names) == there
 
 
 def test_the_picture_is_drawn(formats_report: schema.FormatsReport) -> None:
