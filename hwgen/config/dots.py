@@ -165,12 +165,11 @@ def _whole(supports: Callable[[BlockFormat, BlockFormat], str | None]) -> Callab
     """A check that also refuses pairs whose products are cut to a window, sums of codes, and infinite elements."""
 
     def checked(a: BlockFormat, b: BlockFormat) -> str | None:
-        for side, form in (("a", a), ("b", b)):
-            if form.additive:
-                return _adds(side, form)
         if _windowed(a, b) is None:
             return f"products of {a.name} x {b.name} are cut to a window; use 'windowed'"
         for side, form in (("a", a), ("b", b)):
+            if form.additive:
+                return _adds(side, form)
             if form.may_be_infinite:
                 return f"{side} = {form.name!r} has infinite elements; only 'windowed' has wires for them"
         return supports(a, b)

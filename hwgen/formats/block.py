@@ -335,6 +335,12 @@ class BlockFormat:
         return tuple(fold - min(self.folds) for fold in self.folds)
 
     @property
+    def product_exponent(self) -> int:
+        """An element's part of the lowest exponent of a product that is cut; where codes are added, of fields of 0."""
+        element = self.elements[0]
+        return element.lowest_exponent - element.fold - (1 if self.additive else 0)
+
+    @property
     def lowest_exponent(self) -> int:
         """Lowest exponent of a block: scale exponent plus fold."""
         return self.scale.exponents[0] + min(self.folds)

@@ -79,11 +79,8 @@ class Bounds:
 
     @property
     def product_exponent(self) -> int:
-        """Lowest exponent of a product that its block has a share of; where codes are added, of fields of 0."""
-        if self.window is None:
-            return 0
-        lowest = [form.elements[0].lowest_exponent - form.elements[0].fold for form in (self.a, self.b)]
-        return sum(lowest) - (2 if self.additive else 0)
+        """Lowest exponent of a product that its block has a share of."""
+        return 0 if self.window is None else self.a.product_exponent + self.b.product_exponent
 
     @property
     def largest_product(self) -> int:

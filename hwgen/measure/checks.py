@@ -21,7 +21,16 @@ from sim.counterpart import counterpart
 from sim.random import random_steps
 from sim.steps import Steps
 
-__all__ = ["VECTORS", "check_control", "check_core", "check_lanes", "core_inputs", "lane_inputs", "lead"]
+__all__ = [
+    "VECTORS",
+    "check_control",
+    "check_core",
+    "check_lanes",
+    "core_inputs",
+    "lane_inputs",
+    "lane_outputs",
+    "lead",
+]
 
 _SEGMENT = 24
 _STREAMS = 32
@@ -94,19 +103,22 @@ _Lanes = dict[str, NDArray[Any]]
 """What lane arrays give, by port: numbers, (block sums, streams)."""
 
 
-def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dict[str, NDArray[np.uint8]], _Lanes]:
-    """Stimulus of a lane array's netlist, the block sums of the first rows of every step; and what it puts out.
+def _first_rows(
+    config: TensorCoreConfig, side: str, streams: Sequence[Steps]
+) -> tuple[NDArray[np.uint8], NDArray[Any], NDArray[np.uint8]]:
+    """Codes (blocks, streams, size), scales and selectors (blocks, streams) of the first row of every step."""
+    form = config.form(side)
+    codes = np.stack([getattr(steps, f"{side}_codes")[:, 0].reshape(-1, form.size) for steps in streams], 1)
+    scales = np.stack([getattr(steps, f"{side}_scales")[:, 0].reshape(-1) for steps in streams], 1)
+    return codes, scales, (scales >> form.scale.width & (1 << form.selector_bits) - 1).astype(np.uint8)
 
-    Where a product is infinite, ``sum`` and ``exponent`` mean nothing.
-    """
+
+def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> dict[str, NDArray[np.uint8]]:
+    """Stimulus of a lane array's netlist: the block sums of the first rows of every step."""
     stimulus: dict[str, NDArray[np.uint8]] = {}
-    codes_of, factors = [], []
     for side in "ab":
         form = config.form(side)
-        # (blocks, streams, size) and (blocks, streams): the first row's blocks, in the order of the steps.
-        codes = np.stack([getattr(steps, f"{side}_codes")[:, 0].reshape(-1, form.size) for steps in streams], 1)
-        scales = np.stack([getattr(steps, f"{side}_scales")[:, 0].reshape(-1) for steps in streams], 1)
-        tags = (scales >> form.scale.width & (1 << form.selector_bits) - 1).astype(np.uint8)
+        codes, scales, tags = _first_rows(config, side, streams)
         spread = np.unpackbits(codes[..., None], axis=-1, bitorder="little")[..., : form.code_width]
         stimulus[f"{side}_codes"] = _by_sum(form, spread)
         if form.tagged:
@@ -116,14 +128,25 @@ def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dic
             ends = np.cumsum([form.scale.width, *(form.size // length for length in form.shifts)])
             bits = [scales[..., None] >> np.arange(*pair, dtype=scales.dtype) & 1 for pair in pairwise(ends)]
             stimulus[f"{side}_tag"] = np.concatenate([_by_sum(form, each.astype(np.uint8)) for each in bits], axis=-1)
+    return stimulus
+
+
+def lane_outputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> _Lanes:
+    """What a lane array puts out for `lane_inputs`, by the golden model.
+
+    Where a product is infinite, ``sum`` and ``exponent`` mean nothing.
+    """
+    rows = {side: _first_rows(config, side, streams) for side in "ab"}
+    if config.bounds.window is not None:
+        return _cut(config, rows["a"][0], rows["b"][0])
+    factors = []
+    for side, (codes, scales, tags) in rows.items():
+        form = config.form(side)
         record = counterpart(form)
         integers = np.array([element.integers for element in record.elements])
         raised = record.spread(codes, scales[..., None])[0] >> record.width
-        codes_of.append(codes)
         factors.append(_by_sum(form, integers[tags[..., None], codes] << raised))
-    if config.bounds.window is None:
-        return stimulus, {"sum": (factors[0] * factors[1]).sum(axis=-1)}
-    return stimulus, _cut(config, *codes_of)
+    return {"sum": (factors[0] * factors[1]).sum(axis=-1)}
 
 
 def _cut(config: TensorCoreConfig, a_codes: NDArray[np.uint8], b_codes: NDArray[np.uint8]) -> _Lanes:
@@ -301,5 +324,5 @@ def check_core(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTOR
 
 def check_lanes(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTORS) -> int:
     """Compare a lane array's netlist with the golden model on random blocks; as `check_core`."""
-    stimulus, expected = lane_inputs(config, _lane_vectors(config, vectors))
-    return _compare_lanes(respond(netlist, stimulus), config, expected)
+    streams = _lane_vectors(config, vectors)
+    return _compare_lanes(respond(netlist, lane_inputs(config, streams)), config, lane_outputs(config, streams))

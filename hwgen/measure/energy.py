@@ -103,7 +103,7 @@ def lane_activity(
 ) -> Activity:
     """As `core_activity`, of a lane array: a new block per cycle."""
     single = single_block(config)
-    given, _ = lane_inputs(single, stimulus.fitted(config.bounds.lanes).steps(single, operands))
+    given = lane_inputs(single, stimulus.fitted(config.bounds.lanes).steps(single, operands))
     return simulate(gates.netlist, given, keep=gates.sources, states=states)
 
 

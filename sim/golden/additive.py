@@ -37,11 +37,42 @@ def signs(element: ElementFormat) -> Array:
     return np.where(np.array(element.values) == 0, 0.0, 1.0 - 2.0 * negative)
 
 
-def lowest_exponent(a: ElementFormat, b: ElementFormat) -> int:
+def lowest_exponent(element: ElementFormat) -> int:
     """Return the exponent of a product whose exponent field is 0."""
-    assert a.normal is not None
-    assert b.normal is not None
-    return a.normal + b.normal - 2
+    assert element.normal is not None
+    return 2 * (element.normal - 1)
+
+
+def from_fields(sign: Array, x: Array, y: Array, mantissa_bits: int, lowest: int) -> tuple[Array, Array]:
+    """Return the products of numbers by their `fields`.
+
+    Parameters
+    ----------
+    sign : numpy.ndarray of float64
+        Of the products; 0 where they are.
+    x, y : numpy.ndarray of int16
+        Fields of both numbers, of shapes that go together.
+    mantissa_bits : int
+        Bits of the mantissa field.
+    lowest : int
+        What `lowest_exponent` gives.
+
+    Returns
+    -------
+    products : numpy.ndarray of float64
+    exponents : numpy.ndarray of int16
+        Theirs; of products of zero those of their fields.
+    """
+    total = x + y + np.int16(1)
+    significands, exponents = total & (1 << mantissa_bits) - 1 | 1 << mantissa_bits, total >> mantissa_bits
+    exponents = exponents + np.int16(lowest)
+    return np.asarray(sign * np.ldexp(significands, exponents - mantissa_bits)), exponents
+
+
+def from_codes(element: ElementFormat, x: Array, y: Array) -> tuple[Array, Array]:
+    """Return products and their exponents as `from_fields`, of codes of one format."""
+    sign, fields_of = signs(element), fields(element)
+    return from_fields(sign[x] * sign[y], fields_of[x], fields_of[y], element.mantissa_bits, lowest_exponent(element))
 
 
 def additive_products(element: ElementFormat, x: Array, y: Array) -> Array:
@@ -68,21 +99,4 @@ def additive_products(element: ElementFormat, x: Array, y: Array) -> Array:
     """
     check_added(element)
     x, y = (check_codes(codes, name, element.width) for codes, name in ((x, "x"), (y, "y")))
-    bits = element.mantissa_bits
-    significands, exponents = added(fields(element)[x], fields(element)[y], bits)
-    magnitudes = np.ldexp(significands, exponents + (lowest_exponent(element, element) - bits))
-    return np.asarray(signs(element)[x] * signs(element)[y] * magnitudes)
-
-
-def added(x: Array, y: Array, mantissa_bits: int) -> tuple[Array, Array]:
-    """Return the products of numbers by their `fields`.
-
-    Returns
-    -------
-    significands : numpy.ndarray of int16
-        In units of 2^-mantissa_bits, with the hidden bit.
-    exponents : numpy.ndarray of int16
-        Above `lowest_exponent`.
-    """
-    total = x + y + np.int16(1)
-    return total & (1 << mantissa_bits) - 1 | 1 << mantissa_bits, total >> mantissa_bits
+    return from_codes(element, x, y)[0]

@@ -209,23 +209,19 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
     if window is not None:
         if b.window != window:
             raise ArgumentError(f"a has a window of {a.window} bits and b of {b.window}; they must be equal")
-        unit, largest = window, a.lanes
+        (left,), (right,) = a.elements, b.elements
+        product = max(map(abs, left.significands)) * max(map(abs, right.significands))
+        behind = left.mantissa_bits + right.mantissa_bits
+        lowest_product = int(left.exponents.min()) + int(right.exponents.min())
+        if a.additive:
+            added = behind = left.mantissa_bits
+            product, lowest_product = (2 << added) - 1, additive.lowest_exponent(left)
+            top *= 2.0  # no product is as much as twice the exact one of large numbers
+        unit, largest = window, a.lanes * product << window - behind
         for form in (a, b):
-            element = form.elements[0]
-            largest *= max(map(abs, element.significands))
             largest *= (2 << form.scale.mantissa_bits) - 1
             unit += form.scale.mantissa_bits
-            lowest_product += int(element.exponents.min())
-        behind = sum(form.elements[0].mantissa_bits for form in (a, b))
-        if a.additive:
-            added = behind = a.elements[0].mantissa_bits
-            lowest_product = additive.lowest_exponent(a.elements[0], b.elements[0])
-            largest = a.lanes * ((2 << added) - 1)
-            for form in (a, b):
-                largest *= (2 << form.scale.mantissa_bits) - 1
-            top *= 2.0  # no product is as much as twice the exact one of large numbers
         lowest += lowest_product
-        largest <<= window - behind
     infinite = any(_tables(form).infinities is not None for form in (a, b))
     pair = _Pair(unit, largest, lowest, top, window, lowest_product, added, False, infinite)
     bits = _max_fraction_bits(pair, 1)
@@ -712,13 +708,12 @@ def _windowed(a: _Operand, b: _Operand, c_exponent: Array, way: _Way) -> tuple[A
         lanes = slice(group * block, (group + 1) * block)
         products = a.elements[:, :, None, lanes] * b.elements[:, None, :, lanes]
         of_a, of_b = a.own[:, :, None, lanes], b.own[:, None, :, lanes]
-        if (bits := way.pair.added) is None:
+        lowest, bits = way.pair.lowest_product, way.pair.added
+        if bits is None:
             own = of_a + of_b
         else:
-            significands, own = additive.added(of_a, of_b, bits)
-            own = own + np.int16(way.pair.lowest_product)
-            products = products * np.ldexp(significands, own - bits)
-        sums, largest = cut_sums(products, own, way.pair.lowest_product, way.pair.window)
+            products, own = additive.from_fields(products, of_a, of_b, bits, lowest)
+        sums, largest = cut_sums(products, own, lowest, way.pair.window)
         exponents = a.exponents[group][:, :, None] + b.exponents[group][:, None, :] + largest
         said = exponents if not way.excluded else np.where(sums != 0, exponents, np.int16(MIN_EXPONENT))
         top = np.maximum(top, said)

@@ -62,10 +62,8 @@ def window_sums(a_codes: Array, b_codes: Array, a: BlockFormat, b: BlockFormat) 
         raise ArgumentError(f"a = {a.name!r} with b = {b.name!r}: have no common window that products are cut to")
     (left,), (right,) = a.elements, b.elements
     if a.additive:
-        products = additive.additive_products(left, a_codes, b_codes)
-        lowest = additive.lowest_exponent(left, right)
-        of_a, of_b = additive.fields(left)[a_codes], additive.fields(right)[b_codes]
-        exponents = additive.added(of_a, of_b, left.mantissa_bits)[1] + np.int16(lowest)
+        lowest = additive.lowest_exponent(left)
+        products, exponents = additive.from_codes(left, a_codes, b_codes)
     else:
         values = [np.array(element.values) for element in (left, right)]
         products = values[0][a_codes] * values[1][b_codes]

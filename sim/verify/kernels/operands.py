@@ -165,7 +165,7 @@ def side(
         code == (-1 if scale.nan is None else scale.nan),
         np.array([[code in element.nans for code in codes_of] for element in form.elements]),
         np.array([_shifts(form, element, codes_of) for element in form.elements], np.int64),
-        0 if window_shift is None else form.elements[0].lowest_exponent - form.elements[0].fold - form.additive,
+        0 if window_shift is None else form.product_exponent,
         -1 if window_shift is None else window_shift,
         form.elements[0].mantissa_bits if form.additive else -1,
         np.array([_signs(element) for element in form.elements if infinite], np.int64).reshape(

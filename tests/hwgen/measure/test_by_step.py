@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hwgen.config import NAMED
-from hwgen.measure.checks import lane_inputs
+from hwgen.measure.checks import lane_outputs
 from hwgen.measure.energy import single_block
 from hwgen.measure.overhead import formats_fed
 from hwgen.measure.power import situations
@@ -30,8 +30,8 @@ def test_the_candidate_gets_the_baselines_operands(tensors: str, share: float) -
         np.testing.assert_array_equal(one.expected(), other.expected())
         assert not one.half.any()
         assert set(one.a_types) == {7 if share else 5}
-    _, sums = lane_inputs(single_block(CHOSEN), stimulus.steps(single_block(CHOSEN), CHOSEN.formats))
-    _, others = lane_inputs(single_block(MIXED), stimulus.steps(single_block(MIXED), CHOSEN.formats))
+    sums = lane_outputs(single_block(CHOSEN), stimulus.steps(single_block(CHOSEN), CHOSEN.formats))
+    others = lane_outputs(single_block(MIXED), stimulus.steps(single_block(MIXED), CHOSEN.formats))
     assert list(sums) == ["sum"]
     np.testing.assert_array_equal(sums["sum"], others["sum"])
 

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Value
 from amaranth.sim import Simulator
 
 from hwgen.config import TensorCoreConfig
-from hwgen.measure.checks import lane_inputs
+from hwgen.measure.checks import lane_inputs, lane_outputs
 from hwgen.rtl.dot import beside
 from hwgen.rtl.lane_array import LaneArray
 from sim.random import random_steps
@@ -38,7 +38,7 @@ def test_every_sum_is_that_of_the_golden_model(form, dot, groups):
             for codes in (each.a_codes, each.b_codes):
                 chosen = rng.random(codes.shape) < 0.01
                 codes[chosen] = rng.choice(np.array([0x7C, 0xFC], np.uint8), chosen.sum())
-    stimulus, expected = lane_inputs(config, steps)
+    stimulus, expected = lane_inputs(config, steps), lane_outputs(config, steps)
     assert set(expected) == {"sum", *beside(config)} - {"below"}
     assert expected["sum"].shape == (40 * config.sums, 2)
     assert all(len(np.unique(each)) > (20 if name == "sum" else 1) for name, each in expected.items())
