@@ -53,6 +53,8 @@ BLOCKS = {
     "operand_decoder": "operand decoders",
     "operand_decoder_b": "operand decoders",
     "dot_product": "dot products",
+    "largest_exponent": "dot products",
+    "last_adder": "dot products",
     "significand_products": "dot products",
     "term_exponents": "scale products",
     "scale_product": "scale products",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from amaranth.hdl import Module, signed, unsigned
+from amaranth.hdl import Module, Value, signed, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.hierarchy import Block
+from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import Sharing, lanes
 from hwgen.rtl.lanes.windowed import Windowed
+from hwgen.rtl.largest_exponent import LargestExponent
+from hwgen.rtl.last_adder import LastAdder
 from hwgen.rtl.significand_products import products_layout
 
 __all__ = ["DotProduct", "beside"]
@@ -100,14 +102,10 @@ class DotProduct(Block):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         words = {side: getattr(self, f"{side}_word") for side in self.sides}
-        register, last = (
-            partial(self.held, m, name, f"enable_{name}") if name in self.config.pipeline else None
-            for name in ("tree", "sums")
-        )
+        register = partial(self.held, m, "tree", "enable_tree") if "tree" in self.config.pipeline else None
         how = lanes(self.config)
         if isinstance(how, Windowed):
-            total, more = how.total_and_more(m, self.a, self.b, register, last)
-            m.d.comb += [self.sum.eq(total), *(getattr(self, name).eq(value) for name, value in more.items())]
+            self._windowed(m, platform, how)
         elif isinstance(how, Sharing):
             total, products = how.total_and_products(m, self.a, self.b, words, self.half, register)
             held = self.held(m, "tree", "enable_tree_products", {"products": products})
@@ -118,3 +116,31 @@ class DotProduct(Block):
         else:
             m.d.comb += self.sum.eq(how.total(m, self.a, self.b, words, register))
         return m
+
+    def _windowed(self, m: Module, platform: object, how: Windowed) -> None:
+        """Products that are cut to a window, in three parts with a register between each."""
+        pairs = list(zip(self.a, self.b, strict=True))
+        found = [how.product(m, x, y, f"{index}") for index, (x, y) in enumerate(pairs)]
+        largest = add_child(m, platform, "largest", LargestExponent, self.config)
+        m.d.comb += [into.eq(exponent) for into, (_, exponent) in zip(largest.exponents, found, strict=True)]
+        beside: dict[str, Value] = {"exponent": largest.largest}
+        if self.config.bounds.may_be_infinite:
+            beside |= how.infinities(m, self.a, self.b)
+
+        lanes_of: dict[str, Value] = {}
+        for index, ((x, y), (product, _)) in enumerate(zip(pairs, found, strict=True)):
+            lanes_of |= {
+                f"product{index}": product,
+                f"count{index}": Value.cast(largest.counts[index]),
+                f"sign{index}": x.sign ^ y.sign,
+            }
+        held = self.held(m, "tree", "enable_tree", beside | lanes_of)
+        m.d.comb += [getattr(self, name).eq(held[name]) for name in beside]
+
+        products, counts, signs = (
+            [held[f"{name}{index}"] for index in range(len(pairs))] for name in ("product", "count", "sign")
+        )
+        x, y = how.last_two(m, products, counts, signs)
+        last = add_child(m, platform, "last", LastAdder, self.config)
+        held = self.held(m, "sums", "enable_sums", {"x": x, "y": y})
+        m.d.comb += [last.x.eq(held["x"]), last.y.eq(held["y"]), self.sum.eq(last.sum), self.below.eq(last.below)]

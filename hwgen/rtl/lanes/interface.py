@@ -83,13 +83,13 @@ class Lanes(ABC):
         """
         raise NotImplementedError
 
-    @abstractmethod
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """Sum S of the contract, of the decoded lanes of both operands, and of words by side.
 
-        If there is a ``register``, everything on the way goes through it once: where two words are left, but for
-        `windowed` and `additive`.
+        If there is a ``register``, everything on the way goes through it once: where two words are left. Lanes that
+        hold the register ``sums`` do it in parts, see `hwgen.rtl.lanes.windowed`.
         """
+        raise NotImplementedError
 
     def two_words(
         self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None
