@@ -806,7 +806,7 @@ module mxfp6_e2m3_small_aligned_pair(c, subtract, terms, sum);
   assign sum_wide[47:1] = sum;
 endmodule
 
-module mxfp6_e2m3_small_dot_product(clk, a, b, enable_tree, sum);
+module mxfp6_e2m3_small_dot_product(clk, a, b, enable_tree, below, sum);
   wire [3:0] product0_1_0_carry_and;
   wire [3:0] product0_1_0_carry_and_2;
   wire [6:0] product3_2_0_sum_xor;
@@ -858,15 +858,18 @@ module mxfp6_e2m3_small_dot_product(clk, a, b, enable_tree, sum);
   wire [15:0] total_6_0_sum_xor;
   wire [15:0] total_6_0_carry_and;
   wire [15:0] total_6_0_carry_and_2;
+  wire [16:0] total_6_2_carry_xor;
+  wire [16:0] total_6_2_carry_and;
+  wire [17:0] total_6_2_carry_wide;
   wire [16:0] total_7_0_sum_xor;
-  wire [16:0] total_7_0_carry_and;
-  wire [16:0] total_7_0_carry_and_2;
-  wire [16:0] total_8_0_sum_xor;
   wire [17:0] shifted3_by4_wide;
-  wire [16:0] total_8_0_carry_and;
+  wire [16:0] total_7_0_carry_and;
+  wire [17:0] total_7_0_carry_and_2;
+  wire [17:0] total_7_0_carry_wide;
+  wire [17:0] total_8_0_sum_xor;
+  wire [17:0] total_8_0_carry_and;
   wire [17:0] total_8_0_carry_and_2;
   wire [17:0] total_8_0_carry_wide;
-  wire [19:0] total_wide;
   wire [3:0] product4_1_0_carry_and;
   wire [4:0] product0_1_0_sum_xor;
   wire [3:0] product4_1_0_carry_and_2;
@@ -1322,10 +1325,14 @@ module mxfp6_e2m3_small_dot_product(clk, a, b, enable_tree, sum);
   wire [223:0] a;
   input [223:0] b;
   wire [223:0] b;
+  output [17:0] below;
+  wire [17:0] below;
   input clk;
   wire clk;
   input enable_tree;
   wire enable_tree;
+  reg [17:0] last_x;
+  wire [17:0] last_y;
   wire [7:0] product0;
   wire [6:0] product0_1_0_carry;
   wire [5:0] product0_1_0_sum;
@@ -1648,7 +1655,6 @@ module mxfp6_e2m3_small_dot_product(clk, a, b, enable_tree, sum);
   wire sign9;
   output [17:0] sum;
   wire [17:0] sum;
-  wire [17:0] total;
   wire [13:0] total_1_0_carry;
   wire [12:0] total_1_0_sum;
   wire [13:0] total_1_10_carry;
@@ -1707,12 +1713,12 @@ module mxfp6_e2m3_small_dot_product(clk, a, b, enable_tree, sum);
   wire [15:0] total_5_2_sum;
   wire [16:0] total_6_0_carry;
   wire [15:0] total_6_0_sum;
+  wire [17:0] total_6_2_carry;
+  wire [17:0] total_6_2_sum;
   wire [17:0] total_7_0_carry;
-  wire [16:0] total_7_0_sum;
+  wire [17:0] total_7_0_sum;
   wire [17:0] total_8_0_carry;
   wire [17:0] total_8_0_sum;
-  reg [17:0] tree_x;
-  wire [18:0] tree_y;
   wire [12:0] word0;
   wire [12:0] word1;
   wire [12:0] word10;
@@ -2529,9 +2535,9 @@ module mxfp6_e2m3_small_dot_product(clk, a, b, enable_tree, sum);
   assign total_2_8_sum_xor = { total_1_2_carry[13:1], sign29 } ^ { total_1_4_carry[13:1], sign28 };
   assign total_2_8_carry_and_2 = { total_1_6_carry[13:1], sign27 } & total_2_8_sum_xor;
   assign total_2_8_carry[14:1] = total_2_8_carry_and | total_2_8_carry_and_2;
-  assign total_2_10_sum_xor = { total_1_8_carry[13:1], sign26 } ^ { total_1_10_carry[13:1], sign25 };
   assign total_2_10_sum = total_2_10_sum_xor ^ { total_1_12_carry[13:1], sign24 };
   assign total_2_10_carry_and = { total_1_8_carry[13:1], sign26 } & { total_1_10_carry[13:1], sign25 };
+  assign total_2_10_sum_xor = { total_1_8_carry[13:1], sign26 } ^ { total_1_10_carry[13:1], sign25 };
   assign total_2_10_carry_and_2 = { total_1_12_carry[13:1], sign24 } & total_2_10_sum_xor;
   assign total_2_10_carry[14:1] = total_2_10_carry_and | total_2_10_carry_and_2;
   assign total_2_12_sum_xor = { total_1_14_carry[13:1], sign23 } ^ { total_1_16_carry[13:1], sign22 };
@@ -2594,29 +2600,38 @@ module mxfp6_e2m3_small_dot_product(clk, a, b, enable_tree, sum);
   assign total_6_0_carry_and = { 1'h0, total_5_0_sum } & { total_5_0_carry[15:1], sign4 };
   assign total_6_0_carry_and_2 = total_5_2_sum & total_6_0_sum_xor;
   assign total_6_0_carry[16:1] = total_6_0_carry_and | total_6_0_carry_and_2;
-  assign total_7_0_sum_xor = { 1'h0, total_6_0_sum } ^ { total_4_4_carry[16:1], sign5 };
-  assign total_7_0_sum = total_7_0_sum_xor ^ { total_5_2_carry[16:1], sign3 };
-  assign total_7_0_carry_and = { 1'h0, total_6_0_sum } & { total_4_4_carry[16:1], sign5 };
-  assign total_7_0_carry_and_2 = { total_5_2_carry[16:1], sign3 } & total_7_0_sum_xor;
-  assign total_7_0_carry[17:1] = total_7_0_carry_and | total_7_0_carry_and_2;
-  assign total_8_0_sum_xor = { total_6_0_carry[16:1], sign2 } ^ total_7_0_sum;
-  assign total_8_0_sum = { 1'h0, total_8_0_sum_xor } ^ { total_7_0_carry[17:1], sign1 };
-  assign total_8_0_carry_and = { total_6_0_carry[16:1], sign2 } & total_7_0_sum;
-  assign total_8_0_carry_and_2 = { total_7_0_carry[17:1], sign1 } & { 1'h0, total_8_0_sum_xor };
-  assign { total_8_0_carry_wide[17], total_8_0_carry[17:1] } = { 1'h0, total_8_0_carry_and } | total_8_0_carry_and_2;
-  assign { total_wide[19], total[17], sum[16:0], total_wide[0] } = { tree_x, 1'h1 } + { tree_y[18:1], 1'h0 };
-  assign sum[17] = ~ total[17];
+  assign total_6_2_carry_xor = { total_4_4_carry[16:1], sign5 } ^ { total_5_2_carry[16:1], sign3 };
+  assign total_6_2_carry_and = { total_4_4_carry[16:1], sign5 } & { total_5_2_carry[16:1], sign3 };
+  assign { total_6_2_carry_wide[17], total_6_2_carry[17:1] } = { 1'h0, total_6_2_carry_and } | { 1'h0, total_6_2_carry_xor };
+  assign total_7_0_sum_xor = { 1'h0, total_6_0_sum } ^ { total_6_0_carry[16:1], sign2 };
+  assign total_7_0_sum = { 1'h0, total_7_0_sum_xor } ^ total_6_2_sum;
+  assign total_7_0_carry_and = { 1'h0, total_6_0_sum } & { total_6_0_carry[16:1], sign2 };
+  assign total_7_0_carry_and_2 = total_6_2_sum & { 1'h0, total_7_0_sum_xor };
+  assign { total_7_0_carry_wide[17], total_7_0_carry[17:1] } = { 1'h0, total_7_0_carry_and } | total_7_0_carry_and_2;
+  assign total_8_0_sum_xor = { total_6_2_carry[17:1], sign1 } ^ total_7_0_sum;
+  assign total_8_0_sum = total_8_0_sum_xor ^ { total_7_0_carry[17:1], sign0 };
+  assign total_8_0_carry_and = { total_6_2_carry[17:1], sign1 } & total_7_0_sum;
+  assign total_8_0_carry_and_2 = { total_7_0_carry[17:1], sign0 } & total_8_0_sum_xor;
+  assign { total_8_0_carry_wide[17], total_8_0_carry[17:1] } = total_8_0_carry_and | total_8_0_carry_and_2;
   always @(posedge clk)
-    if (enable_tree) tree_x <= total_8_0_sum;
-  reg [17:0] tree_y_18_1;
+    if (enable_tree) last_x <= total_8_0_sum;
+  reg [16:0] last_y_17_1;
   always @(posedge clk)
-    if (enable_tree) tree_y_18_1 <= { total_8_0_carry[17:1], sign0 };
-  assign tree_y[18:1] = tree_y_18_1;
+    if (enable_tree) last_y_17_1 <= total_8_0_carry[17:1];
+  assign last_y[17:1] = last_y_17_1;
+  assign total_6_2_sum = ~ { 1'h0, total_6_2_carry_xor };
+  mxfp6_e2m3_small_last_adder last (
+    .below(below),
+    .sum(sum),
+    .x(last_x),
+    .y({ last_y[17:1], 1'h0 })
+  );
   assign product3_wide[8:1] = product3;
   assign shifted3_by2_wide[10:0] = shifted3_by2;
+  assign total_6_2_carry_wide[16:0] = total_6_2_carry[17:1];
   assign shifted3_by4_wide[11:0] = shifted3_by4;
+  assign total_7_0_carry_wide[16:0] = total_7_0_carry[17:1];
   assign total_8_0_carry_wide[16:0] = total_8_0_carry[17:1];
-  assign total_wide[18:1] = { total[17], sum[16:0] };
   assign product4_wide[8:1] = product4;
   assign shifted4_by2_wide[10:0] = shifted4_by2;
   assign shifted4_by4_wide[11:0] = shifted4_by4;
@@ -2710,6 +2725,7 @@ module mxfp6_e2m3_small_dot_product(clk, a, b, enable_tree, sum);
   assign product31_wide[8:1] = product31;
   assign shifted31_by2_wide[10:0] = shifted31_by2;
   assign shifted31_by4_wide[11:0] = shifted31_by4;
+  assign last_y[0] = 1'h0;
   assign product0_1_0_carry[0] = 1'h0;
   assign product0_2_0_carry[0] = 1'h0;
   assign product10_1_0_carry[0] = 1'h0;
@@ -2774,7 +2790,6 @@ module mxfp6_e2m3_small_dot_product(clk, a, b, enable_tree, sum);
   assign product8_2_0_carry[0] = 1'h0;
   assign product9_1_0_carry[0] = 1'h0;
   assign product9_2_0_carry[0] = 1'h0;
-  assign total[16:0] = sum[16:0];
   assign total_1_0_carry[0] = sign30;
   assign total_1_10_carry[0] = sign25;
   assign total_1_12_carry[0] = sign24;
@@ -2804,9 +2819,9 @@ module mxfp6_e2m3_small_dot_product(clk, a, b, enable_tree, sum);
   assign total_5_0_carry[0] = sign4;
   assign total_5_2_carry[0] = sign3;
   assign total_6_0_carry[0] = sign2;
-  assign total_7_0_carry[0] = sign1;
-  assign total_8_0_carry[0] = sign0;
-  assign tree_y[0] = 1'h0;
+  assign total_6_2_carry[0] = sign1;
+  assign total_7_0_carry[0] = sign0;
+  assign total_8_0_carry[0] = 1'h0;
 endmodule
 
 module mxfp6_e2m3_small_element(clk, a, b, c, enable_addend, enable_result, enable_terms, enable_tree, entering, taking, result);
@@ -2827,6 +2842,7 @@ module mxfp6_e2m3_small_element(clk, a, b, c, enable_addend, enable_result, enab
   wire computed_nan;
   wire [16:0] computed_terms_0_magnitude;
   wire computed_terms_0_sign;
+  wire [17:0] dot0_below;
   wire [17:0] dot0_sum;
   input enable_addend;
   wire enable_addend;
@@ -2866,6 +2882,7 @@ module mxfp6_e2m3_small_element(clk, a, b, c, enable_addend, enable_result, enab
   mxfp6_e2m3_small_dot_product dot0 (
     .a(a[223:0]),
     .b(b[223:0]),
+    .below(dot0_below),
     .clk(clk),
     .enable_tree(enable_tree),
     .sum(dot0_sum)
@@ -2876,6 +2893,7 @@ module mxfp6_e2m3_small_element(clk, a, b, c, enable_addend, enable_result, enab
     .exponent(computed_exponent)
   );
   mxfp6_e2m3_small_scale_product scale0 (
+    .below(dot0_below),
     .magnitude(computed_terms_0_magnitude),
     .sign(computed_terms_0_sign),
     .sum(dot0_sum)
@@ -2893,6 +2911,29 @@ module mxfp6_e2m3_small_element_decoder(code, lane);
   assign lane[4] = code[4] ? lane_choice : 1'h0;
   assign lane[5] = code[4] ? code[3] : 1'h0;
   assign { lane[6], lane[2:0] } = { code[5], code[2:0] };
+endmodule
+
+module mxfp6_e2m3_small_last_adder(x, y, below, sum);
+  wire [19:0] sum_word_wide;
+  wire [18:0] below_word_wide;
+  output [17:0] below;
+  wire [17:0] below;
+  wire [17:0] below_word;
+  output [17:0] sum;
+  wire [17:0] sum;
+  wire [17:0] sum_word;
+  input [17:0] x;
+  wire [17:0] x;
+  input [17:0] y;
+  wire [17:0] y;
+  assign { sum_word_wide[19], sum_word[17], sum[16:0], sum_word_wide[0] } = { x, 1'h1 } + { y, 1'h1 };
+  assign sum[17] = ~ sum_word[17];
+  assign { below_word_wide[18], below_word[17], below[16:0] } = x + y;
+  assign below[17] = ~ below_word[17];
+  assign sum_word_wide[18:1] = { sum_word[17], sum[16:0] };
+  assign below_word_wide[17:0] = { below_word[17], below[16:0] };
+  assign below_word[16:0] = below[16:0];
+  assign sum_word[16:0] = sum[16:0];
 endmodule
 
 module mxfp6_e2m3_small_operand_decoder(codes, scales, operand);
@@ -3083,18 +3124,18 @@ module mxfp6_e2m3_small_scale_decoder(code, nan, scale);
   assign scale = code;
 endmodule
 
-module mxfp6_e2m3_small_scale_product(sum, magnitude, sign);
-  wire [16:0] magnitude_xor;
-  wire [17:0] magnitude_wide;
+module mxfp6_e2m3_small_scale_product(below, sum, magnitude, sign);
+  wire [16:0] not_below_16_0;
+  input [17:0] below;
+  wire [17:0] below;
   output [16:0] magnitude;
   wire [16:0] magnitude;
   output sign;
   wire sign;
   input [17:0] sum;
   wire [17:0] sum;
-  assign magnitude_xor = sum[16:0] ^ {17{sum[17]}};
-  assign { magnitude_wide[17], magnitude } = magnitude_xor + sum[17];
-  assign magnitude_wide[16:0] = magnitude;
+  assign not_below_16_0 = ~ below[16:0];
+  assign magnitude = sum[17] ? not_below_16_0 : sum[16:0];
   assign sign = sum[17];
 endmodule
 

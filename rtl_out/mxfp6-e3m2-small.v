@@ -806,7 +806,7 @@ module mxfp6_e3m2_small_aligned_pair(c, subtract, terms, sum);
   assign sum_wide[51:1] = sum;
 endmodule
 
-module mxfp6_e3m2_small_dot_product(clk, a, b, enable_tree, sum);
+module mxfp6_e3m2_small_dot_product(clk, a, b, enable_tree, below, sum);
   wire [2:0] product0_1_0_carry_and;
   wire [2:0] product0_1_0_carry_and_2;
   wire [9:0] shifted4_by2_wide;
@@ -1211,14 +1211,17 @@ module mxfp6_e3m2_small_dot_product(clk, a, b, enable_tree, sum);
   wire [21:0] total_6_0_carry_and;
   wire [2:0] product4_1_0_carry_and_3;
   wire [21:0] total_6_0_carry_and_2;
+  wire [22:0] total_6_2_carry_xor;
+  wire [22:0] total_6_2_carry_and;
+  wire [23:0] total_6_2_carry_wide;
   wire [22:0] total_7_0_sum_xor;
   wire [22:0] total_7_0_carry_and;
-  wire [22:0] total_7_0_carry_and_2;
-  wire [22:0] total_8_0_sum_xor;
-  wire [22:0] total_8_0_carry_and;
+  wire [23:0] total_7_0_carry_and_2;
+  wire [23:0] total_7_0_carry_wide;
+  wire [23:0] total_8_0_sum_xor;
+  wire [23:0] total_8_0_carry_and;
   wire [23:0] total_8_0_carry_and_2;
   wire [23:0] total_8_0_carry_wide;
-  wire [25:0] total_wide;
   wire [3:0] product4_1_0_carry_and_4;
   wire [4:0] product4_1_0_carry_and_5;
   wire [7:0] product4_wide;
@@ -1226,10 +1229,14 @@ module mxfp6_e3m2_small_dot_product(clk, a, b, enable_tree, sum);
   wire [223:0] a;
   input [223:0] b;
   wire [223:0] b;
+  output [23:0] below;
+  wire [23:0] below;
   input clk;
   wire clk;
   input enable_tree;
   wire enable_tree;
+  reg [23:0] last_x;
+  wire [23:0] last_y;
   wire [5:0] product0;
   wire [5:0] product0_1_0_carry;
   wire [4:0] product0_1_0_sum;
@@ -1520,7 +1527,6 @@ module mxfp6_e3m2_small_dot_product(clk, a, b, enable_tree, sum);
   wire sign9;
   output [23:0] sum;
   wire [23:0] sum;
-  wire [23:0] total;
   wire [19:0] total_1_0_carry;
   wire [18:0] total_1_0_sum;
   wire [19:0] total_1_10_carry;
@@ -1579,12 +1585,12 @@ module mxfp6_e3m2_small_dot_product(clk, a, b, enable_tree, sum);
   wire [21:0] total_5_2_sum;
   wire [22:0] total_6_0_carry;
   wire [21:0] total_6_0_sum;
+  wire [23:0] total_6_2_carry;
+  wire [23:0] total_6_2_sum;
   wire [23:0] total_7_0_carry;
-  wire [22:0] total_7_0_sum;
+  wire [23:0] total_7_0_sum;
   wire [23:0] total_8_0_carry;
   wire [23:0] total_8_0_sum;
-  reg [23:0] tree_x;
-  wire [24:0] tree_y;
   wire [18:0] word0;
   wire [18:0] word1;
   wire [18:0] word10;
@@ -1617,6 +1623,7 @@ module mxfp6_e3m2_small_dot_product(clk, a, b, enable_tree, sum);
   wire [18:0] word7;
   wire [18:0] word8;
   wire [18:0] word9;
+  assign product4_1_0_carry_and_4 = { 1'h0, product4_1_0_carry_and } & { product4_1_0_carry_and_2, 1'h0 };
   assign product4_1_0_carry_and_3 = a[30:28] & {3{b[30]}};
   assign product4_1_0_carry_and = a[30:28] & {3{b[28]}};
   assign product4_1_0_carry_and_2 = a[30:28] & {3{b[29]}};
@@ -2248,18 +2255,19 @@ module mxfp6_e3m2_small_dot_product(clk, a, b, enable_tree, sum);
   assign total_6_0_carry_and = { 1'h0, total_5_0_sum } & { total_5_0_carry[21:1], sign4 };
   assign total_6_0_carry_and_2 = total_5_2_sum & total_6_0_sum_xor;
   assign total_6_0_carry[22:1] = total_6_0_carry_and | total_6_0_carry_and_2;
-  assign total_7_0_sum_xor = { 1'h0, total_6_0_sum } ^ { total_4_4_carry[22:1], sign5 };
-  assign total_7_0_sum = total_7_0_sum_xor ^ { total_5_2_carry[22:1], sign3 };
-  assign total_7_0_carry_and = { 1'h0, total_6_0_sum } & { total_4_4_carry[22:1], sign5 };
-  assign total_7_0_carry_and_2 = { total_5_2_carry[22:1], sign3 } & total_7_0_sum_xor;
-  assign total_7_0_carry[23:1] = total_7_0_carry_and | total_7_0_carry_and_2;
-  assign total_8_0_sum_xor = { total_6_0_carry[22:1], sign2 } ^ total_7_0_sum;
-  assign total_8_0_sum = { 1'h0, total_8_0_sum_xor } ^ { total_7_0_carry[23:1], sign1 };
-  assign total_8_0_carry_and = { total_6_0_carry[22:1], sign2 } & total_7_0_sum;
-  assign total_8_0_carry_and_2 = { total_7_0_carry[23:1], sign1 } & { 1'h0, total_8_0_sum_xor };
-  assign { total_8_0_carry_wide[23], total_8_0_carry[23:1] } = { 1'h0, total_8_0_carry_and } | total_8_0_carry_and_2;
-  assign { total_wide[25], total[23], sum[22:0], total_wide[0] } = { tree_x, 1'h1 } + { tree_y[24:1], 1'h0 };
-  assign sum[23] = ~ total[23];
+  assign total_6_2_carry_xor = { total_4_4_carry[22:1], sign5 } ^ { total_5_2_carry[22:1], sign3 };
+  assign total_6_2_carry_and = { total_4_4_carry[22:1], sign5 } & { total_5_2_carry[22:1], sign3 };
+  assign { total_6_2_carry_wide[23], total_6_2_carry[23:1] } = { 1'h0, total_6_2_carry_and } | { 1'h0, total_6_2_carry_xor };
+  assign total_7_0_sum_xor = { 1'h0, total_6_0_sum } ^ { total_6_0_carry[22:1], sign2 };
+  assign total_7_0_sum = { 1'h0, total_7_0_sum_xor } ^ total_6_2_sum;
+  assign total_7_0_carry_and = { 1'h0, total_6_0_sum } & { total_6_0_carry[22:1], sign2 };
+  assign total_7_0_carry_and_2 = total_6_2_sum & { 1'h0, total_7_0_sum_xor };
+  assign { total_7_0_carry_wide[23], total_7_0_carry[23:1] } = { 1'h0, total_7_0_carry_and } | total_7_0_carry_and_2;
+  assign total_8_0_sum_xor = { total_6_2_carry[23:1], sign1 } ^ total_7_0_sum;
+  assign total_8_0_sum = total_8_0_sum_xor ^ { total_7_0_carry[23:1], sign0 };
+  assign total_8_0_carry_and = { total_6_2_carry[23:1], sign1 } & total_7_0_sum;
+  assign total_8_0_carry_and_2 = { total_7_0_carry[23:1], sign0 } & total_8_0_sum_xor;
+  assign { total_8_0_carry_wide[23], total_8_0_carry[23:1] } = total_8_0_carry_and | total_8_0_carry_and_2;
   assign product0_1_0_sum = { 1'h0, product0_1_0_sum_xor } ^ { product0_1_0_sum_and, 2'h0 };
   assign product0_1_0_carry_and_4 = { 1'h0, product0_1_0_carry_and } & { product0_1_0_carry_and_2, 1'h0 };
   assign product0_1_0_sum_and = a[2:0] & {3{b[2]}};
@@ -2317,13 +2325,19 @@ module mxfp6_e3m2_small_dot_product(clk, a, b, enable_tree, sum);
   assign { shifted3_by4_wide[15:13], shifted3_by4 } = shift3[2] ? { 3'h0, shifted3_by2, 4'h0 } : { 7'h00, shifted3_by2 };
   assign { shifted3_by8_wide[27:18], shifted3_by8 } = shift3[3] ? { 7'h00, shifted3_by4, 8'h00 } : { 15'h0000, shifted3_by4 };
   assign product4_1_0_sum = { 1'h0, product4_1_0_carry_xor } ^ { product4_1_0_carry_and_3, 2'h0 };
-  assign product4_1_0_carry_and_4 = { 1'h0, product4_1_0_carry_and } & { product4_1_0_carry_and_2, 1'h0 };
   always @(posedge clk)
-    if (enable_tree) tree_x <= total_8_0_sum;
-  reg [23:0] tree_y_24_1;
+    if (enable_tree) last_x <= total_8_0_sum;
+  reg [22:0] last_y_23_1;
   always @(posedge clk)
-    if (enable_tree) tree_y_24_1 <= { total_8_0_carry[23:1], sign0 };
-  assign tree_y[24:1] = tree_y_24_1;
+    if (enable_tree) last_y_23_1 <= total_8_0_carry[23:1];
+  assign last_y[23:1] = last_y_23_1;
+  assign total_6_2_sum = ~ { 1'h0, total_6_2_carry_xor };
+  mxfp6_e3m2_small_last_adder last (
+    .below(below),
+    .sum(sum),
+    .x(last_x),
+    .y({ last_y[23:1], 1'h0 })
+  );
   assign shifted4_by2_wide[8:0] = shifted4_by2;
   assign shifted4_by4_wide[12:0] = shifted4_by4;
   assign shifted4_by8_wide[17:0] = shifted4_by8;
@@ -2451,9 +2465,11 @@ module mxfp6_e3m2_small_dot_product(clk, a, b, enable_tree, sum);
   assign shifted3_by2_wide[8:0] = shifted3_by2;
   assign shifted3_by4_wide[12:0] = shifted3_by4;
   assign shifted3_by8_wide[17:0] = shifted3_by8;
+  assign total_6_2_carry_wide[22:0] = total_6_2_carry[23:1];
+  assign total_7_0_carry_wide[22:0] = total_7_0_carry[23:1];
   assign total_8_0_carry_wide[22:0] = total_8_0_carry[23:1];
-  assign total_wide[24:1] = { total[23], sum[22:0] };
   assign product4_wide[6:1] = product4;
+  assign last_y[0] = 1'h0;
   assign product0_1_0_carry[0] = 1'h0;
   assign product10_1_0_carry[0] = 1'h0;
   assign product11_1_0_carry[0] = 1'h0;
@@ -2486,7 +2502,6 @@ module mxfp6_e3m2_small_dot_product(clk, a, b, enable_tree, sum);
   assign product7_1_0_carry[0] = 1'h0;
   assign product8_1_0_carry[0] = 1'h0;
   assign product9_1_0_carry[0] = 1'h0;
-  assign total[22:0] = sum[22:0];
   assign total_1_0_carry[0] = sign30;
   assign total_1_10_carry[0] = sign25;
   assign total_1_12_carry[0] = sign24;
@@ -2516,9 +2531,9 @@ module mxfp6_e3m2_small_dot_product(clk, a, b, enable_tree, sum);
   assign total_5_0_carry[0] = sign4;
   assign total_5_2_carry[0] = sign3;
   assign total_6_0_carry[0] = sign2;
-  assign total_7_0_carry[0] = sign1;
-  assign total_8_0_carry[0] = sign0;
-  assign tree_y[0] = 1'h0;
+  assign total_6_2_carry[0] = sign1;
+  assign total_7_0_carry[0] = sign0;
+  assign total_8_0_carry[0] = 1'h0;
 endmodule
 
 module mxfp6_e3m2_small_element(clk, a, b, c, enable_addend, enable_result, enable_terms, enable_tree, entering, taking, result);
@@ -2539,6 +2554,7 @@ module mxfp6_e3m2_small_element(clk, a, b, c, enable_addend, enable_result, enab
   wire computed_nan;
   wire [22:0] computed_terms_0_magnitude;
   wire computed_terms_0_sign;
+  wire [23:0] dot0_below;
   wire [23:0] dot0_sum;
   input enable_addend;
   wire enable_addend;
@@ -2578,6 +2594,7 @@ module mxfp6_e3m2_small_element(clk, a, b, c, enable_addend, enable_result, enab
   mxfp6_e3m2_small_dot_product dot0 (
     .a(a[223:0]),
     .b(b[223:0]),
+    .below(dot0_below),
     .clk(clk),
     .enable_tree(enable_tree),
     .sum(dot0_sum)
@@ -2588,6 +2605,7 @@ module mxfp6_e3m2_small_element(clk, a, b, c, enable_addend, enable_result, enab
     .exponent(computed_exponent)
   );
   mxfp6_e3m2_small_scale_product scale0 (
+    .below(dot0_below),
     .magnitude(computed_terms_0_magnitude),
     .sign(computed_terms_0_sign),
     .sum(dot0_sum)
@@ -2614,6 +2632,29 @@ module mxfp6_e3m2_small_element_decoder(code, lane);
   assign lane_choice = code[3] ? 1'h1 : code[2];
   assign lane[5] = code[4] ? lane_choice : 1'h0;
   assign { lane[6], lane[1:0] } = { code[5], code[1:0] };
+endmodule
+
+module mxfp6_e3m2_small_last_adder(x, y, below, sum);
+  wire [25:0] sum_word_wide;
+  wire [24:0] below_word_wide;
+  output [23:0] below;
+  wire [23:0] below;
+  wire [23:0] below_word;
+  output [23:0] sum;
+  wire [23:0] sum;
+  wire [23:0] sum_word;
+  input [23:0] x;
+  wire [23:0] x;
+  input [23:0] y;
+  wire [23:0] y;
+  assign { sum_word_wide[25], sum_word[23], sum[22:0], sum_word_wide[0] } = { x, 1'h1 } + { y, 1'h1 };
+  assign sum[23] = ~ sum_word[23];
+  assign { below_word_wide[24], below_word[23], below[22:0] } = x + y;
+  assign below[23] = ~ below_word[23];
+  assign sum_word_wide[24:1] = { sum_word[23], sum[22:0] };
+  assign below_word_wide[23:0] = { below_word[23], below[22:0] };
+  assign below_word[22:0] = below[22:0];
+  assign sum_word[22:0] = sum[22:0];
 endmodule
 
 module mxfp6_e3m2_small_operand_decoder(codes, scales, operand);
@@ -2804,18 +2845,18 @@ module mxfp6_e3m2_small_scale_decoder(code, nan, scale);
   assign scale = code;
 endmodule
 
-module mxfp6_e3m2_small_scale_product(sum, magnitude, sign);
-  wire [22:0] magnitude_xor;
-  wire [23:0] magnitude_wide;
+module mxfp6_e3m2_small_scale_product(below, sum, magnitude, sign);
+  wire [22:0] not_below_22_0;
+  input [23:0] below;
+  wire [23:0] below;
   output [22:0] magnitude;
   wire [22:0] magnitude;
   output sign;
   wire sign;
   input [23:0] sum;
   wire [23:0] sum;
-  assign magnitude_xor = sum[22:0] ^ {23{sum[23]}};
-  assign { magnitude_wide[23], magnitude } = magnitude_xor + sum[23];
-  assign magnitude_wide[22:0] = magnitude;
+  assign not_below_22_0 = ~ below[22:0];
+  assign magnitude = sum[23] ? not_below_22_0 : sum[22:0];
   assign sign = sum[23];
 endmodule
 

@@ -886,76 +886,41 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   wire [3:0] product0_1_0_carry_and;
   wire [3:0] product0_1_0_carry_and_2;
   wire [3:0] product3_2_0_carry_and;
-  wire [5:0] distance7_wide;
   wire [6:0] product3_2_0_carry_and_2;
-  wire [5:0] distance8_wide;
-  wire [5:0] distance9_wide;
   wire [6:0] product3_2_0_sum_xor;
-  wire [5:0] distance10_wide;
   wire [6:0] product3_2_0_carry_and_3;
-  wire [5:0] distance11_wide;
   wire [9:0] product3_wide;
-  wire [5:0] distance12_wide;
   wire [4:0] a_37_34_plus_b_37_34;
-  wire [5:0] distance13_wide;
   wire a_38_and_b_38;
-  wire [5:0] distance14_wide;
-  wire [5:0] distance15_wide;
   wire [4:0] product0_1_0_sum_xor;
-  wire [5:0] distance16_wide;
-  wire [5:0] distance17_wide;
-  wire [5:0] distance18_wide;
-  wire [3:0] product4_1_0_carry_and;
-  wire [5:0] distance19_wide;
-  wire [3:0] product4_1_0_carry_and_2;
-  wire [5:0] distance20_wide;
-  wire [4:0] product4_1_0_sum_xor;
-  wire [5:0] distance21_wide;
-  wire [3:0] product4_1_0_sum_and;
-  wire [5:0] distance22_wide;
-  wire [5:0] distance23_wide;
-  wire [4:0] product4_1_0_carry_and_3;
-  wire [5:0] distance24_wide;
-  wire [5:0] product0_1_0_carry_and_3;
-  wire [5:0] distance25_wide;
-  wire [5:0] distance26_wide;
-  wire [5:0] distance27_wide;
-  wire [5:0] distance28_wide;
-  wire [5:0] product4_1_0_carry_and_4;
-  wire [5:0] distance29_wide;
-  wire [5:0] distance30_wide;
-  wire [3:0] product4_2_0_carry_and;
-  wire [5:0] distance31_wide;
-  wire [6:0] product4_2_0_sum_xor;
-  wire [6:0] product4_2_0_carry_and_2;
-  wire [6:0] product4_2_0_carry_and_3;
-  wire [9:0] product4_wide;
   wire [27:0] total_1_0_sum_xor;
   wire [27:0] total_1_0_carry_and;
   wire [27:0] total_1_0_carry_and_2;
   wire [27:0] word2_xor_word3;
-  wire [4:0] a_47_44_plus_b_47_44;
   wire [27:0] word2_and_word3;
   wire [27:0] total_1_2_carry_and;
+  wire [3:0] product4_1_0_carry_and;
   wire [27:0] word5_xor_word6;
   wire [27:0] word5_and_word6;
   wire [27:0] total_1_4_carry_and;
   wire [27:0] word8_xor_word9;
-  wire a_48_and_b_48;
   wire [27:0] word8_and_word9;
   wire [27:0] total_1_6_carry_and;
+  wire [3:0] product4_1_0_carry_and_2;
   wire [27:0] word11_xor_word12;
   wire [27:0] word11_and_word12;
   wire [27:0] total_1_8_carry_and;
   wire [27:0] word14_xor_word15;
   wire [27:0] word14_and_word15;
   wire [27:0] total_1_10_carry_and;
+  wire [4:0] product4_1_0_sum_xor;
   wire [27:0] word17_xor_word18;
   wire [27:0] word17_and_word18;
   wire [27:0] total_1_12_carry_and;
   wire [27:0] word20_xor_word21;
   wire [27:0] word20_and_word21;
   wire [27:0] total_1_14_carry_and;
+  wire [3:0] product4_1_0_sum_and;
   wire [27:0] word23_xor_word24;
   wire [27:0] word23_and_word24;
   wire [27:0] total_1_16_carry_and;
@@ -966,35 +931,32 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   wire [27:0] word29_and_word30;
   wire [27:0] total_1_20_carry_and;
   wire [27:0] total_1_0_sum_xor_total_1_2_sum;
-  wire [3:0] product0_2_0_carry_and;
   wire [27:0] total_1_0_sum_and_total_1_2_sum;
   wire [27:0] total_2_0_carry_and;
   wire [27:0] total_1_6_sum_xor_total_1_8_sum;
   wire [27:0] total_1_6_sum_and_total_1_8_sum;
   wire [27:0] total_2_2_carry_and;
   wire [27:0] total_1_12_sum_xor_total_1_14_sum;
-  wire [3:0] product5_1_0_carry_and;
   wire [27:0] total_1_12_sum_and_total_1_14_sum;
   wire [27:0] total_2_4_carry_and;
+  wire [4:0] product4_1_0_carry_and_3;
   wire [27:0] total_1_18_sum_xor_total_1_20_sum;
   wire [27:0] total_1_18_sum_and_total_1_20_sum;
   wire [28:0] total_2_6_carry_and;
   wire [28:0] total_2_8_sum_xor;
-  wire [3:0] product5_1_0_carry_and_2;
   wire [28:0] total_2_8_carry_and;
   wire [28:0] total_2_8_carry_and_2;
+  wire [5:0] product0_1_0_carry_and_3;
   wire [28:0] total_2_10_sum_xor;
   wire [28:0] total_2_10_carry_and;
   wire [28:0] total_2_10_carry_and_2;
   wire [28:0] total_2_12_sum_xor;
-  wire [4:0] product5_1_0_sum_xor;
   wire [28:0] total_2_12_carry_and;
   wire [28:0] total_2_12_carry_and_2;
   wire [27:0] total_2_0_sum_xor_total_2_2_sum;
   wire [27:0] total_2_0_sum_and_total_2_2_sum;
   wire [27:0] total_3_0_carry_and;
   wire [28:0] total_3_2_sum_xor;
-  wire [3:0] product5_1_0_sum_and;
   wire [28:0] total_3_2_carry_and;
   wire [28:0] total_3_2_carry_and_2;
   wire [28:0] total_3_4_sum_xor;
@@ -1009,11 +971,11 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   wire [28:0] total_4_0_sum_xor;
   wire [28:0] total_4_0_carry_and;
   wire [28:0] total_4_0_carry_and_2;
+  wire [5:0] product4_1_0_carry_and_4;
   wire [29:0] total_4_2_sum_xor;
   wire [29:0] total_4_2_carry_and;
   wire [29:0] total_4_2_carry_and_2;
   wire [29:0] total_3_6_sum_xor_total_3_8_sum;
-  wire [4:0] product5_1_0_carry_and_3;
   wire [29:0] total_3_6_sum_and_total_3_8_sum;
   wire [30:0] total_4_4_carry_and;
   wire [29:0] total_5_0_sum_xor;
@@ -1022,23 +984,22 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   wire [30:0] total_5_2_sum_xor;
   wire [30:0] total_5_2_carry_and;
   wire [30:0] total_5_2_carry_and_2;
+  wire [3:0] product4_2_0_carry_and;
   wire [30:0] total_6_0_sum_xor;
   wire [30:0] total_6_0_carry_and;
   wire [30:0] total_6_0_carry_and_2;
   wire [31:0] total_6_2_carry_xor;
   wire [31:0] total_6_2_carry_and;
+  wire [6:0] product4_2_0_sum_xor;
   wire [32:0] total_6_2_carry_wide;
   wire [31:0] total_7_0_sum_xor;
   wire [31:0] total_7_0_carry_and;
   wire [32:0] total_7_0_carry_and_2;
   wire [32:0] total_7_0_carry_wide;
   wire [32:0] total_8_0_sum_xor;
-  wire [6:0] product0_2_0_sum_xor;
   wire [32:0] total_8_0_carry_and;
   wire [32:0] total_8_0_carry_and_2;
   wire [32:0] total_8_0_carry_wide;
-  wire [34:0] total_wide;
-  wire [33:0] below_716_wide;
   wire sign0_next;
   wire sign1_next;
   wire sign2_next;
@@ -1048,10 +1009,10 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   wire sign6_next;
   wire sign7_next;
   wire sign8_next;
+  wire [6:0] product4_2_0_carry_and_2;
   wire sign9_next;
   wire sign10_next;
   wire sign11_next;
-  wire [5:0] product5_1_0_carry_and_4;
   wire sign12_next;
   wire sign13_next;
   wire sign14_next;
@@ -1072,6 +1033,18 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   wire sign29_next;
   wire sign30_next;
   wire sign31_next;
+  wire [6:0] product4_2_0_carry_and_3;
+  wire [9:0] product4_wide;
+  wire [4:0] a_47_44_plus_b_47_44;
+  wire a_48_and_b_48;
+  wire [3:0] product0_2_0_carry_and;
+  wire [3:0] product5_1_0_carry_and;
+  wire [3:0] product5_1_0_carry_and_2;
+  wire [4:0] product5_1_0_sum_xor;
+  wire [3:0] product5_1_0_sum_and;
+  wire [4:0] product5_1_0_carry_and_3;
+  wire [6:0] product0_2_0_sum_xor;
+  wire [5:0] product5_1_0_carry_and_4;
   wire [3:0] product5_2_0_carry_and;
   wire [6:0] product5_2_0_sum_xor;
   wire [6:0] product5_2_0_carry_and_2;
@@ -1454,46 +1427,8 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   wire [9:0] product31_wide;
   wire [4:0] a_317_314_plus_b_317_314;
   wire a_318_and_b_318;
-  wire exponent0_above_exponent1;
-  wire exponent2_above_exponent3;
-  wire exponent4_above_exponent5;
-  wire exponent6_above_exponent7;
-  wire exponent8_above_exponent9;
-  wire exponent10_above_exponent11;
-  wire exponent12_above_exponent13;
-  wire exponent14_above_exponent15;
-  wire exponent16_above_exponent17;
-  wire exponent18_above_exponent19;
-  wire exponent20_above_exponent21;
-  wire exponent22_above_exponent23;
-  wire exponent24_above_exponent25;
   wire [4:0] product3_1_0_carry_and_3;
-  wire exponent26_above_exponent27;
-  wire exponent28_above_exponent29;
-  wire exponent30_above_exponent31;
-  wire larger1_0_above_larger1_1;
-  wire larger1_2_above_larger1_3;
-  wire larger1_4_above_larger1_5;
-  wire larger1_6_above_larger1_7;
-  wire larger1_8_above_larger1_9;
-  wire larger1_10_above_larger1_11;
-  wire larger1_12_above_larger1_13;
-  wire larger1_14_above_larger1_15;
-  wire larger2_0_above_larger2_1;
-  wire larger2_2_above_larger2_3;
-  wire larger2_4_above_larger2_5;
-  wire larger2_6_above_larger2_7;
-  wire larger3_0_above_larger3_1;
-  wire larger3_2_above_larger3_3;
-  wire larger4_0_above_larger4_1;
-  wire [5:0] distance0_wide;
-  wire [5:0] distance1_wide;
-  wire [5:0] distance2_wide;
   wire [5:0] product3_1_0_carry_and_4;
-  wire [5:0] distance3_wide;
-  wire [5:0] distance4_wide;
-  wire [5:0] distance5_wide;
-  wire [5:0] distance6_wide;
   input [319:0] a;
   wire [319:0] a;
   wire [26:0] aligned0;
@@ -1660,41 +1595,8 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   wire [319:0] b;
   output [32:0] below;
   wire [32:0] below;
-  wire [32:0] below_716;
   input clk;
   wire clk;
-  wire [4:0] distance0;
-  wire [4:0] distance1;
-  wire [4:0] distance10;
-  wire [4:0] distance11;
-  wire [4:0] distance12;
-  wire [4:0] distance13;
-  wire [4:0] distance14;
-  wire [4:0] distance15;
-  wire [4:0] distance16;
-  wire [4:0] distance17;
-  wire [4:0] distance18;
-  wire [4:0] distance19;
-  wire [4:0] distance2;
-  wire [4:0] distance20;
-  wire [4:0] distance21;
-  wire [4:0] distance22;
-  wire [4:0] distance23;
-  wire [4:0] distance24;
-  wire [4:0] distance25;
-  wire [4:0] distance26;
-  wire [4:0] distance27;
-  wire [4:0] distance28;
-  wire [4:0] distance29;
-  wire [4:0] distance3;
-  wire [4:0] distance30;
-  wire [4:0] distance31;
-  wire [4:0] distance4;
-  wire [4:0] distance5;
-  wire [4:0] distance6;
-  wire [4:0] distance7;
-  wire [4:0] distance8;
-  wire [4:0] distance9;
   input enable_sums;
   wire enable_sums;
   input enable_tree;
@@ -1733,37 +1635,10 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   wire [4:0] exponent7;
   wire [4:0] exponent8;
   wire [4:0] exponent9;
-  wire [4:0] larger1_0;
-  wire [4:0] larger1_1;
-  wire [4:0] larger1_10;
-  wire [4:0] larger1_11;
-  wire [4:0] larger1_12;
-  wire [4:0] larger1_13;
-  wire [4:0] larger1_14;
-  wire [4:0] larger1_15;
-  wire [4:0] larger1_2;
-  wire [4:0] larger1_3;
-  wire [4:0] larger1_4;
-  wire [4:0] larger1_5;
-  wire [4:0] larger1_6;
-  wire [4:0] larger1_7;
-  wire [4:0] larger1_8;
-  wire [4:0] larger1_9;
-  wire [4:0] larger2_0;
-  wire [4:0] larger2_1;
-  wire [4:0] larger2_2;
-  wire [4:0] larger2_3;
-  wire [4:0] larger2_4;
-  wire [4:0] larger2_5;
-  wire [4:0] larger2_6;
-  wire [4:0] larger2_7;
-  wire [4:0] larger3_0;
-  wire [4:0] larger3_1;
-  wire [4:0] larger3_2;
-  wire [4:0] larger3_3;
-  wire [4:0] larger4_0;
-  wire [4:0] larger4_1;
-  wire [4:0] larger5_0;
+  wire [159:0] largest_counts;
+  wire [4:0] largest_largest;
+  reg [32:0] last_x;
+  wire [32:0] last_y;
   wire [7:0] product0;
   wire [6:0] product0_1_0_carry;
   wire [5:0] product0_1_0_sum;
@@ -1958,9 +1833,6 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   reg sign9;
   output [32:0] sum;
   wire [32:0] sum;
-  reg [32:0] sums_x;
-  wire [32:0] sums_y;
-  wire [32:0] total;
   wire [28:0] total_1_0_carry;
   wire [27:0] total_1_0_sum;
   wire [28:0] total_1_10_carry;
@@ -2025,70 +1897,70 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   wire [32:0] total_7_0_sum;
   wire [32:0] total_8_0_carry;
   wire [32:0] total_8_0_sum;
-  reg [7:0] tree_0_0;
-  reg [7:0] tree_0_1;
-  reg [7:0] tree_0_10;
-  reg [7:0] tree_0_11;
-  reg [7:0] tree_0_12;
-  reg [7:0] tree_0_13;
-  reg [7:0] tree_0_14;
-  reg [7:0] tree_0_15;
-  reg [7:0] tree_0_16;
-  reg [7:0] tree_0_17;
-  reg [7:0] tree_0_18;
-  reg [7:0] tree_0_19;
-  reg [7:0] tree_0_2;
-  reg [7:0] tree_0_20;
-  reg [7:0] tree_0_21;
-  reg [7:0] tree_0_22;
-  reg [7:0] tree_0_23;
-  reg [7:0] tree_0_24;
-  reg [7:0] tree_0_25;
-  reg [7:0] tree_0_26;
-  reg [7:0] tree_0_27;
-  reg [7:0] tree_0_28;
-  reg [7:0] tree_0_29;
-  reg [7:0] tree_0_3;
-  reg [7:0] tree_0_30;
-  reg [7:0] tree_0_31;
-  reg [7:0] tree_0_4;
-  reg [7:0] tree_0_5;
-  reg [7:0] tree_0_6;
-  reg [7:0] tree_0_7;
-  reg [7:0] tree_0_8;
-  reg [7:0] tree_0_9;
-  reg [4:0] tree_1_0;
-  reg [4:0] tree_1_1;
-  reg [4:0] tree_1_10;
-  reg [4:0] tree_1_11;
-  reg [4:0] tree_1_12;
-  reg [4:0] tree_1_13;
-  reg [4:0] tree_1_14;
-  reg [4:0] tree_1_15;
-  reg [4:0] tree_1_16;
-  reg [4:0] tree_1_17;
-  reg [4:0] tree_1_18;
-  reg [4:0] tree_1_19;
-  reg [4:0] tree_1_2;
-  reg [4:0] tree_1_20;
-  reg [4:0] tree_1_21;
-  reg [4:0] tree_1_22;
-  reg [4:0] tree_1_23;
-  reg [4:0] tree_1_24;
-  reg [4:0] tree_1_25;
-  reg [4:0] tree_1_26;
-  reg [4:0] tree_1_27;
-  reg [4:0] tree_1_28;
-  reg [4:0] tree_1_29;
-  reg [4:0] tree_1_3;
-  reg [4:0] tree_1_30;
-  reg [4:0] tree_1_31;
-  reg [4:0] tree_1_4;
-  reg [4:0] tree_1_5;
-  reg [4:0] tree_1_6;
-  reg [4:0] tree_1_7;
-  reg [4:0] tree_1_8;
-  reg [4:0] tree_1_9;
+  reg [4:0] tree_count0;
+  reg [4:0] tree_count1;
+  reg [4:0] tree_count10;
+  reg [4:0] tree_count11;
+  reg [4:0] tree_count12;
+  reg [4:0] tree_count13;
+  reg [4:0] tree_count14;
+  reg [4:0] tree_count15;
+  reg [4:0] tree_count16;
+  reg [4:0] tree_count17;
+  reg [4:0] tree_count18;
+  reg [4:0] tree_count19;
+  reg [4:0] tree_count2;
+  reg [4:0] tree_count20;
+  reg [4:0] tree_count21;
+  reg [4:0] tree_count22;
+  reg [4:0] tree_count23;
+  reg [4:0] tree_count24;
+  reg [4:0] tree_count25;
+  reg [4:0] tree_count26;
+  reg [4:0] tree_count27;
+  reg [4:0] tree_count28;
+  reg [4:0] tree_count29;
+  reg [4:0] tree_count3;
+  reg [4:0] tree_count30;
+  reg [4:0] tree_count31;
+  reg [4:0] tree_count4;
+  reg [4:0] tree_count5;
+  reg [4:0] tree_count6;
+  reg [4:0] tree_count7;
+  reg [4:0] tree_count8;
+  reg [4:0] tree_count9;
+  reg [7:0] tree_product0;
+  reg [7:0] tree_product1;
+  reg [7:0] tree_product10;
+  reg [7:0] tree_product11;
+  reg [7:0] tree_product12;
+  reg [7:0] tree_product13;
+  reg [7:0] tree_product14;
+  reg [7:0] tree_product15;
+  reg [7:0] tree_product16;
+  reg [7:0] tree_product17;
+  reg [7:0] tree_product18;
+  reg [7:0] tree_product19;
+  reg [7:0] tree_product2;
+  reg [7:0] tree_product20;
+  reg [7:0] tree_product21;
+  reg [7:0] tree_product22;
+  reg [7:0] tree_product23;
+  reg [7:0] tree_product24;
+  reg [7:0] tree_product25;
+  reg [7:0] tree_product26;
+  reg [7:0] tree_product27;
+  reg [7:0] tree_product28;
+  reg [7:0] tree_product29;
+  reg [7:0] tree_product3;
+  reg [7:0] tree_product30;
+  reg [7:0] tree_product31;
+  reg [7:0] tree_product4;
+  reg [7:0] tree_product5;
+  reg [7:0] tree_product6;
+  reg [7:0] tree_product7;
+  reg [7:0] tree_product8;
+  reg [7:0] tree_product9;
   wire [27:0] word0;
   wire [27:0] word1;
   wire [27:0] word10;
@@ -2697,260 +2569,166 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   assign a_317_314_plus_b_317_314 = a[317:314] + b[317:314];
   assign a_318_and_b_318 = a[318] & b[318];
   assign exponent31 = a_317_314_plus_b_317_314 & {5{a_318_and_b_318}};
-  assign exponent0_above_exponent1 = exponent0 > exponent1;
-  assign larger1_0 = exponent0_above_exponent1 ? exponent0 : exponent1;
-  assign exponent2_above_exponent3 = exponent2 > exponent3;
-  assign larger1_1 = exponent2_above_exponent3 ? exponent2 : exponent3;
-  assign exponent4_above_exponent5 = exponent4 > exponent5;
-  assign larger1_2 = exponent4_above_exponent5 ? exponent4 : exponent5;
-  assign exponent6_above_exponent7 = exponent6 > exponent7;
-  assign larger1_3 = exponent6_above_exponent7 ? exponent6 : exponent7;
-  assign exponent8_above_exponent9 = exponent8 > exponent9;
-  assign larger1_4 = exponent8_above_exponent9 ? exponent8 : exponent9;
-  assign exponent10_above_exponent11 = exponent10 > exponent11;
-  assign larger1_5 = exponent10_above_exponent11 ? exponent10 : exponent11;
-  assign exponent12_above_exponent13 = exponent12 > exponent13;
-  assign larger1_6 = exponent12_above_exponent13 ? exponent12 : exponent13;
-  assign exponent14_above_exponent15 = exponent14 > exponent15;
-  assign larger1_7 = exponent14_above_exponent15 ? exponent14 : exponent15;
-  assign exponent16_above_exponent17 = exponent16 > exponent17;
-  assign larger1_8 = exponent16_above_exponent17 ? exponent16 : exponent17;
-  assign exponent18_above_exponent19 = exponent18 > exponent19;
-  assign larger1_9 = exponent18_above_exponent19 ? exponent18 : exponent19;
-  assign exponent20_above_exponent21 = exponent20 > exponent21;
-  assign larger1_10 = exponent20_above_exponent21 ? exponent20 : exponent21;
-  assign exponent22_above_exponent23 = exponent22 > exponent23;
-  assign larger1_11 = exponent22_above_exponent23 ? exponent22 : exponent23;
-  assign exponent24_above_exponent25 = exponent24 > exponent25;
-  assign larger1_12 = exponent24_above_exponent25 ? exponent24 : exponent25;
-  assign exponent26_above_exponent27 = exponent26 > exponent27;
-  assign larger1_13 = exponent26_above_exponent27 ? exponent26 : exponent27;
-  assign exponent28_above_exponent29 = exponent28 > exponent29;
-  assign larger1_14 = exponent28_above_exponent29 ? exponent28 : exponent29;
-  assign exponent30_above_exponent31 = exponent30 > exponent31;
-  assign larger1_15 = exponent30_above_exponent31 ? exponent30 : exponent31;
-  assign larger1_0_above_larger1_1 = larger1_0 > larger1_1;
-  assign larger2_0 = larger1_0_above_larger1_1 ? larger1_0 : larger1_1;
-  assign larger1_2_above_larger1_3 = larger1_2 > larger1_3;
-  assign larger2_1 = larger1_2_above_larger1_3 ? larger1_2 : larger1_3;
-  assign larger1_4_above_larger1_5 = larger1_4 > larger1_5;
-  assign larger2_2 = larger1_4_above_larger1_5 ? larger1_4 : larger1_5;
-  assign larger1_6_above_larger1_7 = larger1_6 > larger1_7;
-  assign larger2_3 = larger1_6_above_larger1_7 ? larger1_6 : larger1_7;
-  assign larger1_8_above_larger1_9 = larger1_8 > larger1_9;
-  assign larger2_4 = larger1_8_above_larger1_9 ? larger1_8 : larger1_9;
-  assign larger1_10_above_larger1_11 = larger1_10 > larger1_11;
-  assign larger2_5 = larger1_10_above_larger1_11 ? larger1_10 : larger1_11;
-  assign larger1_12_above_larger1_13 = larger1_12 > larger1_13;
-  assign larger2_6 = larger1_12_above_larger1_13 ? larger1_12 : larger1_13;
-  assign larger1_14_above_larger1_15 = larger1_14 > larger1_15;
-  assign larger2_7 = larger1_14_above_larger1_15 ? larger1_14 : larger1_15;
-  assign larger2_0_above_larger2_1 = larger2_0 > larger2_1;
-  assign larger3_0 = larger2_0_above_larger2_1 ? larger2_0 : larger2_1;
-  assign larger2_2_above_larger2_3 = larger2_2 > larger2_3;
-  assign larger3_1 = larger2_2_above_larger2_3 ? larger2_2 : larger2_3;
-  assign larger2_4_above_larger2_5 = larger2_4 > larger2_5;
-  assign larger3_2 = larger2_4_above_larger2_5 ? larger2_4 : larger2_5;
-  assign larger2_6_above_larger2_7 = larger2_6 > larger2_7;
-  assign larger3_3 = larger2_6_above_larger2_7 ? larger2_6 : larger2_7;
-  assign larger3_0_above_larger3_1 = larger3_0 > larger3_1;
-  assign larger4_0 = larger3_0_above_larger3_1 ? larger3_0 : larger3_1;
-  assign larger3_2_above_larger3_3 = larger3_2 > larger3_3;
-  assign larger4_1 = larger3_2_above_larger3_3 ? larger3_2 : larger3_3;
-  assign larger4_0_above_larger4_1 = larger4_0 > larger4_1;
-  assign larger5_0 = larger4_0_above_larger4_1 ? larger4_0 : larger4_1;
-  assign { distance0_wide[5], distance0 } = exponent - tree_1_0;
-  assign aligned0_by1 = distance0[0] ? { 1'h0, tree_0_0 } : { tree_0_0, 1'h0 };
-  assign aligned0_by2 = distance0[1] ? { 2'h0, aligned0_by1 } : { aligned0_by1, 2'h0 };
-  assign aligned0_by4 = distance0[2] ? { 4'h0, aligned0_by2 } : { aligned0_by2, 4'h0 };
-  assign aligned0_by8 = distance0[3] ? { 8'h00, aligned0_by4 } : { aligned0_by4, 8'h00 };
-  assign aligned0 = distance0[4] ? { 16'h0000, aligned0_by8[22:12] } : { aligned0_by8, 4'h0 };
-  assign { distance1_wide[5], distance1 } = exponent - tree_1_1;
-  assign aligned1_by1 = distance1[0] ? { 1'h0, tree_0_1 } : { tree_0_1, 1'h0 };
-  assign aligned1_by2 = distance1[1] ? { 2'h0, aligned1_by1 } : { aligned1_by1, 2'h0 };
-  assign aligned1_by4 = distance1[2] ? { 4'h0, aligned1_by2 } : { aligned1_by2, 4'h0 };
-  assign aligned1_by8 = distance1[3] ? { 8'h00, aligned1_by4 } : { aligned1_by4, 8'h00 };
-  assign aligned1 = distance1[4] ? { 16'h0000, aligned1_by8[22:12] } : { aligned1_by8, 4'h0 };
-  assign { distance2_wide[5], distance2 } = exponent - tree_1_2;
-  assign aligned2_by1 = distance2[0] ? { 1'h0, tree_0_2 } : { tree_0_2, 1'h0 };
-  assign aligned2_by2 = distance2[1] ? { 2'h0, aligned2_by1 } : { aligned2_by1, 2'h0 };
-  assign aligned2_by4 = distance2[2] ? { 4'h0, aligned2_by2 } : { aligned2_by2, 4'h0 };
-  assign aligned2_by8 = distance2[3] ? { 8'h00, aligned2_by4 } : { aligned2_by4, 8'h00 };
-  assign aligned2 = distance2[4] ? { 16'h0000, aligned2_by8[22:12] } : { aligned2_by8, 4'h0 };
-  assign { distance3_wide[5], distance3 } = exponent - tree_1_3;
-  assign aligned3_by1 = distance3[0] ? { 1'h0, tree_0_3 } : { tree_0_3, 1'h0 };
-  assign aligned3_by2 = distance3[1] ? { 2'h0, aligned3_by1 } : { aligned3_by1, 2'h0 };
-  assign aligned3_by4 = distance3[2] ? { 4'h0, aligned3_by2 } : { aligned3_by2, 4'h0 };
-  assign aligned3_by8 = distance3[3] ? { 8'h00, aligned3_by4 } : { aligned3_by4, 8'h00 };
-  assign aligned3 = distance3[4] ? { 16'h0000, aligned3_by8[22:12] } : { aligned3_by8, 4'h0 };
-  assign { distance4_wide[5], distance4 } = exponent - tree_1_4;
-  assign aligned4_by1 = distance4[0] ? { 1'h0, tree_0_4 } : { tree_0_4, 1'h0 };
-  assign aligned4_by2 = distance4[1] ? { 2'h0, aligned4_by1 } : { aligned4_by1, 2'h0 };
-  assign aligned4_by4 = distance4[2] ? { 4'h0, aligned4_by2 } : { aligned4_by2, 4'h0 };
-  assign aligned4_by8 = distance4[3] ? { 8'h00, aligned4_by4 } : { aligned4_by4, 8'h00 };
-  assign aligned4 = distance4[4] ? { 16'h0000, aligned4_by8[22:12] } : { aligned4_by8, 4'h0 };
-  assign { distance5_wide[5], distance5 } = exponent - tree_1_5;
-  assign aligned5_by1 = distance5[0] ? { 1'h0, tree_0_5 } : { tree_0_5, 1'h0 };
-  assign aligned5_by2 = distance5[1] ? { 2'h0, aligned5_by1 } : { aligned5_by1, 2'h0 };
-  assign aligned5_by4 = distance5[2] ? { 4'h0, aligned5_by2 } : { aligned5_by2, 4'h0 };
-  assign aligned5_by8 = distance5[3] ? { 8'h00, aligned5_by4 } : { aligned5_by4, 8'h00 };
-  assign aligned5 = distance5[4] ? { 16'h0000, aligned5_by8[22:12] } : { aligned5_by8, 4'h0 };
-  assign { distance6_wide[5], distance6 } = exponent - tree_1_6;
-  assign aligned6_by1 = distance6[0] ? { 1'h0, tree_0_6 } : { tree_0_6, 1'h0 };
-  assign aligned6_by2 = distance6[1] ? { 2'h0, aligned6_by1 } : { aligned6_by1, 2'h0 };
-  assign aligned6_by4 = distance6[2] ? { 4'h0, aligned6_by2 } : { aligned6_by2, 4'h0 };
-  assign aligned6_by8 = distance6[3] ? { 8'h00, aligned6_by4 } : { aligned6_by4, 8'h00 };
-  assign aligned6 = distance6[4] ? { 16'h0000, aligned6_by8[22:12] } : { aligned6_by8, 4'h0 };
-  assign { distance7_wide[5], distance7 } = exponent - tree_1_7;
-  assign aligned7_by1 = distance7[0] ? { 1'h0, tree_0_7 } : { tree_0_7, 1'h0 };
-  assign aligned7_by2 = distance7[1] ? { 2'h0, aligned7_by1 } : { aligned7_by1, 2'h0 };
-  assign aligned7_by4 = distance7[2] ? { 4'h0, aligned7_by2 } : { aligned7_by2, 4'h0 };
-  assign aligned7_by8 = distance7[3] ? { 8'h00, aligned7_by4 } : { aligned7_by4, 8'h00 };
-  assign aligned7 = distance7[4] ? { 16'h0000, aligned7_by8[22:12] } : { aligned7_by8, 4'h0 };
-  assign { distance8_wide[5], distance8 } = exponent - tree_1_8;
-  assign aligned8_by1 = distance8[0] ? { 1'h0, tree_0_8 } : { tree_0_8, 1'h0 };
-  assign aligned8_by2 = distance8[1] ? { 2'h0, aligned8_by1 } : { aligned8_by1, 2'h0 };
-  assign aligned8_by4 = distance8[2] ? { 4'h0, aligned8_by2 } : { aligned8_by2, 4'h0 };
-  assign aligned8_by8 = distance8[3] ? { 8'h00, aligned8_by4 } : { aligned8_by4, 8'h00 };
-  assign aligned8 = distance8[4] ? { 16'h0000, aligned8_by8[22:12] } : { aligned8_by8, 4'h0 };
-  assign { distance9_wide[5], distance9 } = exponent - tree_1_9;
-  assign aligned9_by1 = distance9[0] ? { 1'h0, tree_0_9 } : { tree_0_9, 1'h0 };
-  assign aligned9_by2 = distance9[1] ? { 2'h0, aligned9_by1 } : { aligned9_by1, 2'h0 };
-  assign aligned9_by4 = distance9[2] ? { 4'h0, aligned9_by2 } : { aligned9_by2, 4'h0 };
-  assign aligned9_by8 = distance9[3] ? { 8'h00, aligned9_by4 } : { aligned9_by4, 8'h00 };
-  assign aligned9 = distance9[4] ? { 16'h0000, aligned9_by8[22:12] } : { aligned9_by8, 4'h0 };
-  assign { distance10_wide[5], distance10 } = exponent - tree_1_10;
-  assign aligned10_by1 = distance10[0] ? { 1'h0, tree_0_10 } : { tree_0_10, 1'h0 };
-  assign aligned10_by2 = distance10[1] ? { 2'h0, aligned10_by1 } : { aligned10_by1, 2'h0 };
-  assign aligned10_by4 = distance10[2] ? { 4'h0, aligned10_by2 } : { aligned10_by2, 4'h0 };
-  assign aligned10_by8 = distance10[3] ? { 8'h00, aligned10_by4 } : { aligned10_by4, 8'h00 };
-  assign aligned10 = distance10[4] ? { 16'h0000, aligned10_by8[22:12] } : { aligned10_by8, 4'h0 };
-  assign { distance11_wide[5], distance11 } = exponent - tree_1_11;
-  assign aligned11_by1 = distance11[0] ? { 1'h0, tree_0_11 } : { tree_0_11, 1'h0 };
-  assign aligned11_by2 = distance11[1] ? { 2'h0, aligned11_by1 } : { aligned11_by1, 2'h0 };
-  assign aligned11_by4 = distance11[2] ? { 4'h0, aligned11_by2 } : { aligned11_by2, 4'h0 };
-  assign aligned11_by8 = distance11[3] ? { 8'h00, aligned11_by4 } : { aligned11_by4, 8'h00 };
-  assign aligned11 = distance11[4] ? { 16'h0000, aligned11_by8[22:12] } : { aligned11_by8, 4'h0 };
-  assign { distance12_wide[5], distance12 } = exponent - tree_1_12;
-  assign aligned12_by1 = distance12[0] ? { 1'h0, tree_0_12 } : { tree_0_12, 1'h0 };
-  assign aligned12_by2 = distance12[1] ? { 2'h0, aligned12_by1 } : { aligned12_by1, 2'h0 };
-  assign aligned12_by4 = distance12[2] ? { 4'h0, aligned12_by2 } : { aligned12_by2, 4'h0 };
-  assign aligned12_by8 = distance12[3] ? { 8'h00, aligned12_by4 } : { aligned12_by4, 8'h00 };
-  assign aligned12 = distance12[4] ? { 16'h0000, aligned12_by8[22:12] } : { aligned12_by8, 4'h0 };
-  assign { distance13_wide[5], distance13 } = exponent - tree_1_13;
-  assign aligned13_by1 = distance13[0] ? { 1'h0, tree_0_13 } : { tree_0_13, 1'h0 };
-  assign aligned13_by2 = distance13[1] ? { 2'h0, aligned13_by1 } : { aligned13_by1, 2'h0 };
-  assign aligned13_by4 = distance13[2] ? { 4'h0, aligned13_by2 } : { aligned13_by2, 4'h0 };
-  assign aligned13_by8 = distance13[3] ? { 8'h00, aligned13_by4 } : { aligned13_by4, 8'h00 };
-  assign aligned13 = distance13[4] ? { 16'h0000, aligned13_by8[22:12] } : { aligned13_by8, 4'h0 };
-  assign { distance14_wide[5], distance14 } = exponent - tree_1_14;
-  assign aligned14_by1 = distance14[0] ? { 1'h0, tree_0_14 } : { tree_0_14, 1'h0 };
-  assign aligned14_by2 = distance14[1] ? { 2'h0, aligned14_by1 } : { aligned14_by1, 2'h0 };
-  assign aligned14_by4 = distance14[2] ? { 4'h0, aligned14_by2 } : { aligned14_by2, 4'h0 };
-  assign aligned14_by8 = distance14[3] ? { 8'h00, aligned14_by4 } : { aligned14_by4, 8'h00 };
-  assign aligned14 = distance14[4] ? { 16'h0000, aligned14_by8[22:12] } : { aligned14_by8, 4'h0 };
-  assign { distance15_wide[5], distance15 } = exponent - tree_1_15;
-  assign aligned15_by1 = distance15[0] ? { 1'h0, tree_0_15 } : { tree_0_15, 1'h0 };
-  assign aligned15_by2 = distance15[1] ? { 2'h0, aligned15_by1 } : { aligned15_by1, 2'h0 };
-  assign aligned15_by4 = distance15[2] ? { 4'h0, aligned15_by2 } : { aligned15_by2, 4'h0 };
-  assign aligned15_by8 = distance15[3] ? { 8'h00, aligned15_by4 } : { aligned15_by4, 8'h00 };
-  assign aligned15 = distance15[4] ? { 16'h0000, aligned15_by8[22:12] } : { aligned15_by8, 4'h0 };
-  assign { distance16_wide[5], distance16 } = exponent - tree_1_16;
-  assign aligned16_by1 = distance16[0] ? { 1'h0, tree_0_16 } : { tree_0_16, 1'h0 };
-  assign aligned16_by2 = distance16[1] ? { 2'h0, aligned16_by1 } : { aligned16_by1, 2'h0 };
-  assign aligned16_by4 = distance16[2] ? { 4'h0, aligned16_by2 } : { aligned16_by2, 4'h0 };
-  assign aligned16_by8 = distance16[3] ? { 8'h00, aligned16_by4 } : { aligned16_by4, 8'h00 };
-  assign aligned16 = distance16[4] ? { 16'h0000, aligned16_by8[22:12] } : { aligned16_by8, 4'h0 };
-  assign { distance17_wide[5], distance17 } = exponent - tree_1_17;
-  assign aligned17_by1 = distance17[0] ? { 1'h0, tree_0_17 } : { tree_0_17, 1'h0 };
-  assign aligned17_by2 = distance17[1] ? { 2'h0, aligned17_by1 } : { aligned17_by1, 2'h0 };
-  assign aligned17_by4 = distance17[2] ? { 4'h0, aligned17_by2 } : { aligned17_by2, 4'h0 };
-  assign aligned17_by8 = distance17[3] ? { 8'h00, aligned17_by4 } : { aligned17_by4, 8'h00 };
-  assign aligned17 = distance17[4] ? { 16'h0000, aligned17_by8[22:12] } : { aligned17_by8, 4'h0 };
-  assign { distance18_wide[5], distance18 } = exponent - tree_1_18;
-  assign aligned18_by1 = distance18[0] ? { 1'h0, tree_0_18 } : { tree_0_18, 1'h0 };
-  assign aligned18_by2 = distance18[1] ? { 2'h0, aligned18_by1 } : { aligned18_by1, 2'h0 };
-  assign aligned18_by4 = distance18[2] ? { 4'h0, aligned18_by2 } : { aligned18_by2, 4'h0 };
-  assign aligned18_by8 = distance18[3] ? { 8'h00, aligned18_by4 } : { aligned18_by4, 8'h00 };
-  assign aligned18 = distance18[4] ? { 16'h0000, aligned18_by8[22:12] } : { aligned18_by8, 4'h0 };
-  assign { distance19_wide[5], distance19 } = exponent - tree_1_19;
-  assign aligned19_by1 = distance19[0] ? { 1'h0, tree_0_19 } : { tree_0_19, 1'h0 };
-  assign aligned19_by2 = distance19[1] ? { 2'h0, aligned19_by1 } : { aligned19_by1, 2'h0 };
-  assign aligned19_by4 = distance19[2] ? { 4'h0, aligned19_by2 } : { aligned19_by2, 4'h0 };
-  assign aligned19_by8 = distance19[3] ? { 8'h00, aligned19_by4 } : { aligned19_by4, 8'h00 };
-  assign aligned19 = distance19[4] ? { 16'h0000, aligned19_by8[22:12] } : { aligned19_by8, 4'h0 };
-  assign { distance20_wide[5], distance20 } = exponent - tree_1_20;
-  assign aligned20_by1 = distance20[0] ? { 1'h0, tree_0_20 } : { tree_0_20, 1'h0 };
-  assign aligned20_by2 = distance20[1] ? { 2'h0, aligned20_by1 } : { aligned20_by1, 2'h0 };
-  assign aligned20_by4 = distance20[2] ? { 4'h0, aligned20_by2 } : { aligned20_by2, 4'h0 };
-  assign aligned20_by8 = distance20[3] ? { 8'h00, aligned20_by4 } : { aligned20_by4, 8'h00 };
-  assign aligned20 = distance20[4] ? { 16'h0000, aligned20_by8[22:12] } : { aligned20_by8, 4'h0 };
-  assign { distance21_wide[5], distance21 } = exponent - tree_1_21;
-  assign aligned21_by1 = distance21[0] ? { 1'h0, tree_0_21 } : { tree_0_21, 1'h0 };
-  assign aligned21_by2 = distance21[1] ? { 2'h0, aligned21_by1 } : { aligned21_by1, 2'h0 };
-  assign aligned21_by4 = distance21[2] ? { 4'h0, aligned21_by2 } : { aligned21_by2, 4'h0 };
-  assign aligned21_by8 = distance21[3] ? { 8'h00, aligned21_by4 } : { aligned21_by4, 8'h00 };
-  assign aligned21 = distance21[4] ? { 16'h0000, aligned21_by8[22:12] } : { aligned21_by8, 4'h0 };
-  assign { distance22_wide[5], distance22 } = exponent - tree_1_22;
-  assign aligned22_by1 = distance22[0] ? { 1'h0, tree_0_22 } : { tree_0_22, 1'h0 };
-  assign aligned22_by2 = distance22[1] ? { 2'h0, aligned22_by1 } : { aligned22_by1, 2'h0 };
-  assign aligned22_by4 = distance22[2] ? { 4'h0, aligned22_by2 } : { aligned22_by2, 4'h0 };
-  assign aligned22_by8 = distance22[3] ? { 8'h00, aligned22_by4 } : { aligned22_by4, 8'h00 };
-  assign aligned22 = distance22[4] ? { 16'h0000, aligned22_by8[22:12] } : { aligned22_by8, 4'h0 };
-  assign { distance23_wide[5], distance23 } = exponent - tree_1_23;
-  assign aligned23_by1 = distance23[0] ? { 1'h0, tree_0_23 } : { tree_0_23, 1'h0 };
-  assign aligned23_by2 = distance23[1] ? { 2'h0, aligned23_by1 } : { aligned23_by1, 2'h0 };
-  assign aligned23_by4 = distance23[2] ? { 4'h0, aligned23_by2 } : { aligned23_by2, 4'h0 };
-  assign aligned23_by8 = distance23[3] ? { 8'h00, aligned23_by4 } : { aligned23_by4, 8'h00 };
-  assign aligned23 = distance23[4] ? { 16'h0000, aligned23_by8[22:12] } : { aligned23_by8, 4'h0 };
-  assign { distance24_wide[5], distance24 } = exponent - tree_1_24;
-  assign aligned24_by1 = distance24[0] ? { 1'h0, tree_0_24 } : { tree_0_24, 1'h0 };
-  assign aligned24_by2 = distance24[1] ? { 2'h0, aligned24_by1 } : { aligned24_by1, 2'h0 };
-  assign aligned24_by4 = distance24[2] ? { 4'h0, aligned24_by2 } : { aligned24_by2, 4'h0 };
-  assign aligned24_by8 = distance24[3] ? { 8'h00, aligned24_by4 } : { aligned24_by4, 8'h00 };
-  assign aligned24 = distance24[4] ? { 16'h0000, aligned24_by8[22:12] } : { aligned24_by8, 4'h0 };
-  assign { distance25_wide[5], distance25 } = exponent - tree_1_25;
-  assign aligned25_by1 = distance25[0] ? { 1'h0, tree_0_25 } : { tree_0_25, 1'h0 };
-  assign aligned25_by2 = distance25[1] ? { 2'h0, aligned25_by1 } : { aligned25_by1, 2'h0 };
-  assign aligned25_by4 = distance25[2] ? { 4'h0, aligned25_by2 } : { aligned25_by2, 4'h0 };
-  assign aligned25_by8 = distance25[3] ? { 8'h00, aligned25_by4 } : { aligned25_by4, 8'h00 };
-  assign aligned25 = distance25[4] ? { 16'h0000, aligned25_by8[22:12] } : { aligned25_by8, 4'h0 };
-  assign { distance26_wide[5], distance26 } = exponent - tree_1_26;
-  assign aligned26_by1 = distance26[0] ? { 1'h0, tree_0_26 } : { tree_0_26, 1'h0 };
-  assign aligned26_by2 = distance26[1] ? { 2'h0, aligned26_by1 } : { aligned26_by1, 2'h0 };
-  assign aligned26_by4 = distance26[2] ? { 4'h0, aligned26_by2 } : { aligned26_by2, 4'h0 };
-  assign aligned26_by8 = distance26[3] ? { 8'h00, aligned26_by4 } : { aligned26_by4, 8'h00 };
-  assign aligned26 = distance26[4] ? { 16'h0000, aligned26_by8[22:12] } : { aligned26_by8, 4'h0 };
-  assign { distance27_wide[5], distance27 } = exponent - tree_1_27;
-  assign aligned27_by1 = distance27[0] ? { 1'h0, tree_0_27 } : { tree_0_27, 1'h0 };
-  assign aligned27_by2 = distance27[1] ? { 2'h0, aligned27_by1 } : { aligned27_by1, 2'h0 };
-  assign aligned27_by4 = distance27[2] ? { 4'h0, aligned27_by2 } : { aligned27_by2, 4'h0 };
-  assign aligned27_by8 = distance27[3] ? { 8'h00, aligned27_by4 } : { aligned27_by4, 8'h00 };
-  assign aligned27 = distance27[4] ? { 16'h0000, aligned27_by8[22:12] } : { aligned27_by8, 4'h0 };
-  assign { distance28_wide[5], distance28 } = exponent - tree_1_28;
-  assign aligned28_by1 = distance28[0] ? { 1'h0, tree_0_28 } : { tree_0_28, 1'h0 };
-  assign aligned28_by2 = distance28[1] ? { 2'h0, aligned28_by1 } : { aligned28_by1, 2'h0 };
-  assign aligned28_by4 = distance28[2] ? { 4'h0, aligned28_by2 } : { aligned28_by2, 4'h0 };
-  assign aligned28_by8 = distance28[3] ? { 8'h00, aligned28_by4 } : { aligned28_by4, 8'h00 };
-  assign aligned28 = distance28[4] ? { 16'h0000, aligned28_by8[22:12] } : { aligned28_by8, 4'h0 };
-  assign { distance29_wide[5], distance29 } = exponent - tree_1_29;
-  assign aligned29_by1 = distance29[0] ? { 1'h0, tree_0_29 } : { tree_0_29, 1'h0 };
-  assign aligned29_by2 = distance29[1] ? { 2'h0, aligned29_by1 } : { aligned29_by1, 2'h0 };
-  assign aligned29_by4 = distance29[2] ? { 4'h0, aligned29_by2 } : { aligned29_by2, 4'h0 };
-  assign aligned29_by8 = distance29[3] ? { 8'h00, aligned29_by4 } : { aligned29_by4, 8'h00 };
-  assign aligned29 = distance29[4] ? { 16'h0000, aligned29_by8[22:12] } : { aligned29_by8, 4'h0 };
-  assign { distance30_wide[5], distance30 } = exponent - tree_1_30;
-  assign aligned30_by1 = distance30[0] ? { 1'h0, tree_0_30 } : { tree_0_30, 1'h0 };
-  assign aligned30_by2 = distance30[1] ? { 2'h0, aligned30_by1 } : { aligned30_by1, 2'h0 };
-  assign aligned30_by4 = distance30[2] ? { 4'h0, aligned30_by2 } : { aligned30_by2, 4'h0 };
-  assign aligned30_by8 = distance30[3] ? { 8'h00, aligned30_by4 } : { aligned30_by4, 8'h00 };
-  assign aligned30 = distance30[4] ? { 16'h0000, aligned30_by8[22:12] } : { aligned30_by8, 4'h0 };
-  assign { distance31_wide[5], distance31 } = exponent - tree_1_31;
-  assign aligned31_by1 = distance31[0] ? { 1'h0, tree_0_31 } : { tree_0_31, 1'h0 };
-  assign aligned31_by2 = distance31[1] ? { 2'h0, aligned31_by1 } : { aligned31_by1, 2'h0 };
-  assign aligned31_by4 = distance31[2] ? { 4'h0, aligned31_by2 } : { aligned31_by2, 4'h0 };
-  assign aligned31_by8 = distance31[3] ? { 8'h00, aligned31_by4 } : { aligned31_by4, 8'h00 };
-  assign aligned31 = distance31[4] ? { 16'h0000, aligned31_by8[22:12] } : { aligned31_by8, 4'h0 };
+  assign aligned0_by1 = tree_count0[0] ? { 1'h0, tree_product0 } : { tree_product0, 1'h0 };
+  assign aligned0_by2 = tree_count0[1] ? { 2'h0, aligned0_by1 } : { aligned0_by1, 2'h0 };
+  assign aligned0_by4 = tree_count0[2] ? { 4'h0, aligned0_by2 } : { aligned0_by2, 4'h0 };
+  assign aligned0_by8 = tree_count0[3] ? { 8'h00, aligned0_by4 } : { aligned0_by4, 8'h00 };
+  assign aligned0 = tree_count0[4] ? { 16'h0000, aligned0_by8[22:12] } : { aligned0_by8, 4'h0 };
+  assign aligned1_by1 = tree_count1[0] ? { 1'h0, tree_product1 } : { tree_product1, 1'h0 };
+  assign aligned1_by2 = tree_count1[1] ? { 2'h0, aligned1_by1 } : { aligned1_by1, 2'h0 };
+  assign aligned1_by4 = tree_count1[2] ? { 4'h0, aligned1_by2 } : { aligned1_by2, 4'h0 };
+  assign aligned1_by8 = tree_count1[3] ? { 8'h00, aligned1_by4 } : { aligned1_by4, 8'h00 };
+  assign aligned1 = tree_count1[4] ? { 16'h0000, aligned1_by8[22:12] } : { aligned1_by8, 4'h0 };
+  assign aligned2_by1 = tree_count2[0] ? { 1'h0, tree_product2 } : { tree_product2, 1'h0 };
+  assign aligned2_by2 = tree_count2[1] ? { 2'h0, aligned2_by1 } : { aligned2_by1, 2'h0 };
+  assign aligned2_by4 = tree_count2[2] ? { 4'h0, aligned2_by2 } : { aligned2_by2, 4'h0 };
+  assign aligned2_by8 = tree_count2[3] ? { 8'h00, aligned2_by4 } : { aligned2_by4, 8'h00 };
+  assign aligned2 = tree_count2[4] ? { 16'h0000, aligned2_by8[22:12] } : { aligned2_by8, 4'h0 };
+  assign aligned3_by1 = tree_count3[0] ? { 1'h0, tree_product3 } : { tree_product3, 1'h0 };
+  assign aligned3_by2 = tree_count3[1] ? { 2'h0, aligned3_by1 } : { aligned3_by1, 2'h0 };
+  assign aligned3_by4 = tree_count3[2] ? { 4'h0, aligned3_by2 } : { aligned3_by2, 4'h0 };
+  assign aligned3_by8 = tree_count3[3] ? { 8'h00, aligned3_by4 } : { aligned3_by4, 8'h00 };
+  assign aligned3 = tree_count3[4] ? { 16'h0000, aligned3_by8[22:12] } : { aligned3_by8, 4'h0 };
+  assign aligned4_by1 = tree_count4[0] ? { 1'h0, tree_product4 } : { tree_product4, 1'h0 };
+  assign aligned4_by2 = tree_count4[1] ? { 2'h0, aligned4_by1 } : { aligned4_by1, 2'h0 };
+  assign aligned4_by4 = tree_count4[2] ? { 4'h0, aligned4_by2 } : { aligned4_by2, 4'h0 };
+  assign aligned4_by8 = tree_count4[3] ? { 8'h00, aligned4_by4 } : { aligned4_by4, 8'h00 };
+  assign aligned4 = tree_count4[4] ? { 16'h0000, aligned4_by8[22:12] } : { aligned4_by8, 4'h0 };
+  assign aligned5_by1 = tree_count5[0] ? { 1'h0, tree_product5 } : { tree_product5, 1'h0 };
+  assign aligned5_by2 = tree_count5[1] ? { 2'h0, aligned5_by1 } : { aligned5_by1, 2'h0 };
+  assign aligned5_by4 = tree_count5[2] ? { 4'h0, aligned5_by2 } : { aligned5_by2, 4'h0 };
+  assign aligned5_by8 = tree_count5[3] ? { 8'h00, aligned5_by4 } : { aligned5_by4, 8'h00 };
+  assign aligned5 = tree_count5[4] ? { 16'h0000, aligned5_by8[22:12] } : { aligned5_by8, 4'h0 };
+  assign aligned6_by1 = tree_count6[0] ? { 1'h0, tree_product6 } : { tree_product6, 1'h0 };
+  assign aligned6_by2 = tree_count6[1] ? { 2'h0, aligned6_by1 } : { aligned6_by1, 2'h0 };
+  assign aligned6_by4 = tree_count6[2] ? { 4'h0, aligned6_by2 } : { aligned6_by2, 4'h0 };
+  assign aligned6_by8 = tree_count6[3] ? { 8'h00, aligned6_by4 } : { aligned6_by4, 8'h00 };
+  assign aligned6 = tree_count6[4] ? { 16'h0000, aligned6_by8[22:12] } : { aligned6_by8, 4'h0 };
+  assign aligned7_by1 = tree_count7[0] ? { 1'h0, tree_product7 } : { tree_product7, 1'h0 };
+  assign aligned7_by2 = tree_count7[1] ? { 2'h0, aligned7_by1 } : { aligned7_by1, 2'h0 };
+  assign aligned7_by4 = tree_count7[2] ? { 4'h0, aligned7_by2 } : { aligned7_by2, 4'h0 };
+  assign aligned7_by8 = tree_count7[3] ? { 8'h00, aligned7_by4 } : { aligned7_by4, 8'h00 };
+  assign aligned7 = tree_count7[4] ? { 16'h0000, aligned7_by8[22:12] } : { aligned7_by8, 4'h0 };
+  assign aligned8_by1 = tree_count8[0] ? { 1'h0, tree_product8 } : { tree_product8, 1'h0 };
+  assign aligned8_by2 = tree_count8[1] ? { 2'h0, aligned8_by1 } : { aligned8_by1, 2'h0 };
+  assign aligned8_by4 = tree_count8[2] ? { 4'h0, aligned8_by2 } : { aligned8_by2, 4'h0 };
+  assign aligned8_by8 = tree_count8[3] ? { 8'h00, aligned8_by4 } : { aligned8_by4, 8'h00 };
+  assign aligned8 = tree_count8[4] ? { 16'h0000, aligned8_by8[22:12] } : { aligned8_by8, 4'h0 };
+  assign aligned9_by1 = tree_count9[0] ? { 1'h0, tree_product9 } : { tree_product9, 1'h0 };
+  assign aligned9_by2 = tree_count9[1] ? { 2'h0, aligned9_by1 } : { aligned9_by1, 2'h0 };
+  assign aligned9_by4 = tree_count9[2] ? { 4'h0, aligned9_by2 } : { aligned9_by2, 4'h0 };
+  assign aligned9_by8 = tree_count9[3] ? { 8'h00, aligned9_by4 } : { aligned9_by4, 8'h00 };
+  assign aligned9 = tree_count9[4] ? { 16'h0000, aligned9_by8[22:12] } : { aligned9_by8, 4'h0 };
+  assign aligned10_by1 = tree_count10[0] ? { 1'h0, tree_product10 } : { tree_product10, 1'h0 };
+  assign aligned10_by2 = tree_count10[1] ? { 2'h0, aligned10_by1 } : { aligned10_by1, 2'h0 };
+  assign aligned10_by4 = tree_count10[2] ? { 4'h0, aligned10_by2 } : { aligned10_by2, 4'h0 };
+  assign aligned10_by8 = tree_count10[3] ? { 8'h00, aligned10_by4 } : { aligned10_by4, 8'h00 };
+  assign aligned10 = tree_count10[4] ? { 16'h0000, aligned10_by8[22:12] } : { aligned10_by8, 4'h0 };
+  assign aligned11_by1 = tree_count11[0] ? { 1'h0, tree_product11 } : { tree_product11, 1'h0 };
+  assign aligned11_by2 = tree_count11[1] ? { 2'h0, aligned11_by1 } : { aligned11_by1, 2'h0 };
+  assign aligned11_by4 = tree_count11[2] ? { 4'h0, aligned11_by2 } : { aligned11_by2, 4'h0 };
+  assign aligned11_by8 = tree_count11[3] ? { 8'h00, aligned11_by4 } : { aligned11_by4, 8'h00 };
+  assign aligned11 = tree_count11[4] ? { 16'h0000, aligned11_by8[22:12] } : { aligned11_by8, 4'h0 };
+  assign aligned12_by1 = tree_count12[0] ? { 1'h0, tree_product12 } : { tree_product12, 1'h0 };
+  assign aligned12_by2 = tree_count12[1] ? { 2'h0, aligned12_by1 } : { aligned12_by1, 2'h0 };
+  assign aligned12_by4 = tree_count12[2] ? { 4'h0, aligned12_by2 } : { aligned12_by2, 4'h0 };
+  assign aligned12_by8 = tree_count12[3] ? { 8'h00, aligned12_by4 } : { aligned12_by4, 8'h00 };
+  assign aligned12 = tree_count12[4] ? { 16'h0000, aligned12_by8[22:12] } : { aligned12_by8, 4'h0 };
+  assign aligned13_by1 = tree_count13[0] ? { 1'h0, tree_product13 } : { tree_product13, 1'h0 };
+  assign aligned13_by2 = tree_count13[1] ? { 2'h0, aligned13_by1 } : { aligned13_by1, 2'h0 };
+  assign aligned13_by4 = tree_count13[2] ? { 4'h0, aligned13_by2 } : { aligned13_by2, 4'h0 };
+  assign aligned13_by8 = tree_count13[3] ? { 8'h00, aligned13_by4 } : { aligned13_by4, 8'h00 };
+  assign aligned13 = tree_count13[4] ? { 16'h0000, aligned13_by8[22:12] } : { aligned13_by8, 4'h0 };
+  assign aligned14_by1 = tree_count14[0] ? { 1'h0, tree_product14 } : { tree_product14, 1'h0 };
+  assign aligned14_by2 = tree_count14[1] ? { 2'h0, aligned14_by1 } : { aligned14_by1, 2'h0 };
+  assign aligned14_by4 = tree_count14[2] ? { 4'h0, aligned14_by2 } : { aligned14_by2, 4'h0 };
+  assign aligned14_by8 = tree_count14[3] ? { 8'h00, aligned14_by4 } : { aligned14_by4, 8'h00 };
+  assign aligned14 = tree_count14[4] ? { 16'h0000, aligned14_by8[22:12] } : { aligned14_by8, 4'h0 };
+  assign aligned15_by1 = tree_count15[0] ? { 1'h0, tree_product15 } : { tree_product15, 1'h0 };
+  assign aligned15_by2 = tree_count15[1] ? { 2'h0, aligned15_by1 } : { aligned15_by1, 2'h0 };
+  assign aligned15_by4 = tree_count15[2] ? { 4'h0, aligned15_by2 } : { aligned15_by2, 4'h0 };
+  assign aligned15_by8 = tree_count15[3] ? { 8'h00, aligned15_by4 } : { aligned15_by4, 8'h00 };
+  assign aligned15 = tree_count15[4] ? { 16'h0000, aligned15_by8[22:12] } : { aligned15_by8, 4'h0 };
+  assign aligned16_by1 = tree_count16[0] ? { 1'h0, tree_product16 } : { tree_product16, 1'h0 };
+  assign aligned16_by2 = tree_count16[1] ? { 2'h0, aligned16_by1 } : { aligned16_by1, 2'h0 };
+  assign aligned16_by4 = tree_count16[2] ? { 4'h0, aligned16_by2 } : { aligned16_by2, 4'h0 };
+  assign aligned16_by8 = tree_count16[3] ? { 8'h00, aligned16_by4 } : { aligned16_by4, 8'h00 };
+  assign aligned16 = tree_count16[4] ? { 16'h0000, aligned16_by8[22:12] } : { aligned16_by8, 4'h0 };
+  assign aligned17_by1 = tree_count17[0] ? { 1'h0, tree_product17 } : { tree_product17, 1'h0 };
+  assign aligned17_by2 = tree_count17[1] ? { 2'h0, aligned17_by1 } : { aligned17_by1, 2'h0 };
+  assign aligned17_by4 = tree_count17[2] ? { 4'h0, aligned17_by2 } : { aligned17_by2, 4'h0 };
+  assign aligned17_by8 = tree_count17[3] ? { 8'h00, aligned17_by4 } : { aligned17_by4, 8'h00 };
+  assign aligned17 = tree_count17[4] ? { 16'h0000, aligned17_by8[22:12] } : { aligned17_by8, 4'h0 };
+  assign aligned18_by1 = tree_count18[0] ? { 1'h0, tree_product18 } : { tree_product18, 1'h0 };
+  assign aligned18_by2 = tree_count18[1] ? { 2'h0, aligned18_by1 } : { aligned18_by1, 2'h0 };
+  assign aligned18_by4 = tree_count18[2] ? { 4'h0, aligned18_by2 } : { aligned18_by2, 4'h0 };
+  assign aligned18_by8 = tree_count18[3] ? { 8'h00, aligned18_by4 } : { aligned18_by4, 8'h00 };
+  assign aligned18 = tree_count18[4] ? { 16'h0000, aligned18_by8[22:12] } : { aligned18_by8, 4'h0 };
+  assign aligned19_by1 = tree_count19[0] ? { 1'h0, tree_product19 } : { tree_product19, 1'h0 };
+  assign aligned19_by2 = tree_count19[1] ? { 2'h0, aligned19_by1 } : { aligned19_by1, 2'h0 };
+  assign aligned19_by4 = tree_count19[2] ? { 4'h0, aligned19_by2 } : { aligned19_by2, 4'h0 };
+  assign aligned19_by8 = tree_count19[3] ? { 8'h00, aligned19_by4 } : { aligned19_by4, 8'h00 };
+  assign aligned19 = tree_count19[4] ? { 16'h0000, aligned19_by8[22:12] } : { aligned19_by8, 4'h0 };
+  assign aligned20_by1 = tree_count20[0] ? { 1'h0, tree_product20 } : { tree_product20, 1'h0 };
+  assign aligned20_by2 = tree_count20[1] ? { 2'h0, aligned20_by1 } : { aligned20_by1, 2'h0 };
+  assign aligned20_by4 = tree_count20[2] ? { 4'h0, aligned20_by2 } : { aligned20_by2, 4'h0 };
+  assign aligned20_by8 = tree_count20[3] ? { 8'h00, aligned20_by4 } : { aligned20_by4, 8'h00 };
+  assign aligned20 = tree_count20[4] ? { 16'h0000, aligned20_by8[22:12] } : { aligned20_by8, 4'h0 };
+  assign aligned21_by1 = tree_count21[0] ? { 1'h0, tree_product21 } : { tree_product21, 1'h0 };
+  assign aligned21_by2 = tree_count21[1] ? { 2'h0, aligned21_by1 } : { aligned21_by1, 2'h0 };
+  assign aligned21_by4 = tree_count21[2] ? { 4'h0, aligned21_by2 } : { aligned21_by2, 4'h0 };
+  assign aligned21_by8 = tree_count21[3] ? { 8'h00, aligned21_by4 } : { aligned21_by4, 8'h00 };
+  assign aligned21 = tree_count21[4] ? { 16'h0000, aligned21_by8[22:12] } : { aligned21_by8, 4'h0 };
+  assign aligned22_by1 = tree_count22[0] ? { 1'h0, tree_product22 } : { tree_product22, 1'h0 };
+  assign aligned22_by2 = tree_count22[1] ? { 2'h0, aligned22_by1 } : { aligned22_by1, 2'h0 };
+  assign aligned22_by4 = tree_count22[2] ? { 4'h0, aligned22_by2 } : { aligned22_by2, 4'h0 };
+  assign aligned22_by8 = tree_count22[3] ? { 8'h00, aligned22_by4 } : { aligned22_by4, 8'h00 };
+  assign aligned22 = tree_count22[4] ? { 16'h0000, aligned22_by8[22:12] } : { aligned22_by8, 4'h0 };
+  assign aligned23_by1 = tree_count23[0] ? { 1'h0, tree_product23 } : { tree_product23, 1'h0 };
+  assign aligned23_by2 = tree_count23[1] ? { 2'h0, aligned23_by1 } : { aligned23_by1, 2'h0 };
+  assign aligned23_by4 = tree_count23[2] ? { 4'h0, aligned23_by2 } : { aligned23_by2, 4'h0 };
+  assign aligned23_by8 = tree_count23[3] ? { 8'h00, aligned23_by4 } : { aligned23_by4, 8'h00 };
+  assign aligned23 = tree_count23[4] ? { 16'h0000, aligned23_by8[22:12] } : { aligned23_by8, 4'h0 };
+  assign aligned24_by1 = tree_count24[0] ? { 1'h0, tree_product24 } : { tree_product24, 1'h0 };
+  assign aligned24_by2 = tree_count24[1] ? { 2'h0, aligned24_by1 } : { aligned24_by1, 2'h0 };
+  assign aligned24_by4 = tree_count24[2] ? { 4'h0, aligned24_by2 } : { aligned24_by2, 4'h0 };
+  assign aligned24_by8 = tree_count24[3] ? { 8'h00, aligned24_by4 } : { aligned24_by4, 8'h00 };
+  assign aligned24 = tree_count24[4] ? { 16'h0000, aligned24_by8[22:12] } : { aligned24_by8, 4'h0 };
+  assign aligned25_by1 = tree_count25[0] ? { 1'h0, tree_product25 } : { tree_product25, 1'h0 };
+  assign aligned25_by2 = tree_count25[1] ? { 2'h0, aligned25_by1 } : { aligned25_by1, 2'h0 };
+  assign aligned25_by4 = tree_count25[2] ? { 4'h0, aligned25_by2 } : { aligned25_by2, 4'h0 };
+  assign aligned25_by8 = tree_count25[3] ? { 8'h00, aligned25_by4 } : { aligned25_by4, 8'h00 };
+  assign aligned25 = tree_count25[4] ? { 16'h0000, aligned25_by8[22:12] } : { aligned25_by8, 4'h0 };
+  assign aligned26_by1 = tree_count26[0] ? { 1'h0, tree_product26 } : { tree_product26, 1'h0 };
+  assign aligned26_by2 = tree_count26[1] ? { 2'h0, aligned26_by1 } : { aligned26_by1, 2'h0 };
+  assign aligned26_by4 = tree_count26[2] ? { 4'h0, aligned26_by2 } : { aligned26_by2, 4'h0 };
+  assign aligned26_by8 = tree_count26[3] ? { 8'h00, aligned26_by4 } : { aligned26_by4, 8'h00 };
+  assign aligned26 = tree_count26[4] ? { 16'h0000, aligned26_by8[22:12] } : { aligned26_by8, 4'h0 };
+  assign aligned27_by1 = tree_count27[0] ? { 1'h0, tree_product27 } : { tree_product27, 1'h0 };
+  assign aligned27_by2 = tree_count27[1] ? { 2'h0, aligned27_by1 } : { aligned27_by1, 2'h0 };
+  assign aligned27_by4 = tree_count27[2] ? { 4'h0, aligned27_by2 } : { aligned27_by2, 4'h0 };
+  assign aligned27_by8 = tree_count27[3] ? { 8'h00, aligned27_by4 } : { aligned27_by4, 8'h00 };
+  assign aligned27 = tree_count27[4] ? { 16'h0000, aligned27_by8[22:12] } : { aligned27_by8, 4'h0 };
+  assign aligned28_by1 = tree_count28[0] ? { 1'h0, tree_product28 } : { tree_product28, 1'h0 };
+  assign aligned28_by2 = tree_count28[1] ? { 2'h0, aligned28_by1 } : { aligned28_by1, 2'h0 };
+  assign aligned28_by4 = tree_count28[2] ? { 4'h0, aligned28_by2 } : { aligned28_by2, 4'h0 };
+  assign aligned28_by8 = tree_count28[3] ? { 8'h00, aligned28_by4 } : { aligned28_by4, 8'h00 };
+  assign aligned28 = tree_count28[4] ? { 16'h0000, aligned28_by8[22:12] } : { aligned28_by8, 4'h0 };
+  assign aligned29_by1 = tree_count29[0] ? { 1'h0, tree_product29 } : { tree_product29, 1'h0 };
+  assign aligned29_by2 = tree_count29[1] ? { 2'h0, aligned29_by1 } : { aligned29_by1, 2'h0 };
+  assign aligned29_by4 = tree_count29[2] ? { 4'h0, aligned29_by2 } : { aligned29_by2, 4'h0 };
+  assign aligned29_by8 = tree_count29[3] ? { 8'h00, aligned29_by4 } : { aligned29_by4, 8'h00 };
+  assign aligned29 = tree_count29[4] ? { 16'h0000, aligned29_by8[22:12] } : { aligned29_by8, 4'h0 };
+  assign aligned30_by1 = tree_count30[0] ? { 1'h0, tree_product30 } : { tree_product30, 1'h0 };
+  assign aligned30_by2 = tree_count30[1] ? { 2'h0, aligned30_by1 } : { aligned30_by1, 2'h0 };
+  assign aligned30_by4 = tree_count30[2] ? { 4'h0, aligned30_by2 } : { aligned30_by2, 4'h0 };
+  assign aligned30_by8 = tree_count30[3] ? { 8'h00, aligned30_by4 } : { aligned30_by4, 8'h00 };
+  assign aligned30 = tree_count30[4] ? { 16'h0000, aligned30_by8[22:12] } : { aligned30_by8, 4'h0 };
+  assign aligned31_by1 = tree_count31[0] ? { 1'h0, tree_product31 } : { tree_product31, 1'h0 };
+  assign aligned31_by2 = tree_count31[1] ? { 2'h0, aligned31_by1 } : { aligned31_by1, 2'h0 };
+  assign aligned31_by4 = tree_count31[2] ? { 4'h0, aligned31_by2 } : { aligned31_by2, 4'h0 };
+  assign aligned31_by8 = tree_count31[3] ? { 8'h00, aligned31_by4 } : { aligned31_by4, 8'h00 };
+  assign aligned31 = tree_count31[4] ? { 16'h0000, aligned31_by8[22:12] } : { aligned31_by8, 4'h0 };
   assign word0[26:0] = aligned0 ^ {27{sign0}};
   assign word0[27] = ~ sign0;
   assign word1[26:0] = aligned1 ^ {27{sign1}};
@@ -3075,108 +2853,104 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   assign total_1_0_sum_xor_total_1_2_sum = total_1_0_sum ^ total_1_2_sum;
   assign total_2_0_carry_and = total_1_4_sum & total_1_0_sum_xor_total_1_2_sum;
   assign total_2_0_carry[28:1] = total_1_0_sum_and_total_1_2_sum | total_2_0_carry_and;
-  assign total_1_6_sum_xor_total_1_8_sum = total_1_6_sum ^ total_1_8_sum;
   assign total_2_2_sum = total_1_6_sum_xor_total_1_8_sum ^ total_1_10_sum;
   assign total_1_6_sum_and_total_1_8_sum = total_1_6_sum & total_1_8_sum;
+  assign total_1_6_sum_xor_total_1_8_sum = total_1_6_sum ^ total_1_8_sum;
   assign total_2_2_carry_and = total_1_10_sum & total_1_6_sum_xor_total_1_8_sum;
   assign total_2_2_carry[28:1] = total_1_6_sum_and_total_1_8_sum | total_2_2_carry_and;
-  assign total_1_12_sum_xor_total_1_14_sum = total_1_12_sum ^ total_1_14_sum;
   assign total_2_4_sum = total_1_12_sum_xor_total_1_14_sum ^ total_1_16_sum;
   assign total_1_12_sum_and_total_1_14_sum = total_1_12_sum & total_1_14_sum;
+  assign total_1_12_sum_xor_total_1_14_sum = total_1_12_sum ^ total_1_14_sum;
   assign total_2_4_carry_and = total_1_16_sum & total_1_12_sum_xor_total_1_14_sum;
   assign total_2_4_carry[28:1] = total_1_12_sum_and_total_1_14_sum | total_2_4_carry_and;
-  assign total_1_18_sum_xor_total_1_20_sum = total_1_18_sum ^ total_1_20_sum;
   assign total_2_6_sum = { 1'h0, total_1_18_sum_xor_total_1_20_sum } ^ { total_1_0_carry[28:1], sign30 };
   assign total_1_18_sum_and_total_1_20_sum = total_1_18_sum & total_1_20_sum;
+  assign total_1_18_sum_xor_total_1_20_sum = total_1_18_sum ^ total_1_20_sum;
   assign total_2_6_carry_and = { total_1_0_carry[28:1], sign30 } & { 1'h0, total_1_18_sum_xor_total_1_20_sum };
   assign total_2_6_carry[29:1] = { 1'h0, total_1_18_sum_and_total_1_20_sum } | total_2_6_carry_and;
-  assign total_2_8_sum_xor = { total_1_2_carry[28:1], sign29 } ^ { total_1_4_carry[28:1], sign28 };
   assign total_2_8_sum = total_2_8_sum_xor ^ { total_1_6_carry[28:1], sign27 };
   assign total_2_8_carry_and = { total_1_2_carry[28:1], sign29 } & { total_1_4_carry[28:1], sign28 };
+  assign total_2_8_sum_xor = { total_1_2_carry[28:1], sign29 } ^ { total_1_4_carry[28:1], sign28 };
   assign total_2_8_carry_and_2 = { total_1_6_carry[28:1], sign27 } & total_2_8_sum_xor;
   assign total_2_8_carry[29:1] = total_2_8_carry_and | total_2_8_carry_and_2;
-  assign total_2_10_sum_xor = { total_1_8_carry[28:1], sign26 } ^ { total_1_10_carry[28:1], sign25 };
   assign total_2_10_sum = total_2_10_sum_xor ^ { total_1_12_carry[28:1], sign24 };
   assign total_2_10_carry_and = { total_1_8_carry[28:1], sign26 } & { total_1_10_carry[28:1], sign25 };
+  assign total_2_10_sum_xor = { total_1_8_carry[28:1], sign26 } ^ { total_1_10_carry[28:1], sign25 };
   assign total_2_10_carry_and_2 = { total_1_12_carry[28:1], sign24 } & total_2_10_sum_xor;
   assign total_2_10_carry[29:1] = total_2_10_carry_and | total_2_10_carry_and_2;
-  assign total_2_12_sum_xor = { total_1_14_carry[28:1], sign23 } ^ { total_1_16_carry[28:1], sign22 };
   assign total_2_12_sum = total_2_12_sum_xor ^ { total_1_18_carry[28:1], sign21 };
   assign total_2_12_carry_and = { total_1_14_carry[28:1], sign23 } & { total_1_16_carry[28:1], sign22 };
+  assign total_2_12_sum_xor = { total_1_14_carry[28:1], sign23 } ^ { total_1_16_carry[28:1], sign22 };
   assign total_2_12_carry_and_2 = { total_1_18_carry[28:1], sign21 } & total_2_12_sum_xor;
   assign total_2_12_carry[29:1] = total_2_12_carry_and | total_2_12_carry_and_2;
-  assign total_2_0_sum_xor_total_2_2_sum = total_2_0_sum ^ total_2_2_sum;
   assign total_3_0_sum = total_2_0_sum_xor_total_2_2_sum ^ total_2_4_sum;
   assign total_2_0_sum_and_total_2_2_sum = total_2_0_sum & total_2_2_sum;
+  assign total_2_0_sum_xor_total_2_2_sum = total_2_0_sum ^ total_2_2_sum;
   assign total_3_0_carry_and = total_2_4_sum & total_2_0_sum_xor_total_2_2_sum;
   assign total_3_0_carry[28:1] = total_2_0_sum_and_total_2_2_sum | total_3_0_carry_and;
-  assign total_3_2_sum_xor = { total_1_20_carry[28:1], sign20 } ^ { total_2_0_carry[28:1], sign19 };
   assign total_3_2_sum = total_3_2_sum_xor ^ { total_2_2_carry[28:1], sign18 };
   assign total_3_2_carry_and = { total_1_20_carry[28:1], sign20 } & { total_2_0_carry[28:1], sign19 };
+  assign total_3_2_sum_xor = { total_1_20_carry[28:1], sign20 } ^ { total_2_0_carry[28:1], sign19 };
   assign total_3_2_carry_and_2 = { total_2_2_carry[28:1], sign18 } & total_3_2_sum_xor;
   assign total_3_2_carry[29:1] = total_3_2_carry_and | total_3_2_carry_and_2;
-  assign total_3_4_sum_xor = { total_2_4_carry[28:1], sign17 } ^ total_2_6_sum;
   assign total_3_4_sum = total_3_4_sum_xor ^ total_2_8_sum;
   assign total_3_4_carry_and = { total_2_4_carry[28:1], sign17 } & total_2_6_sum;
+  assign total_3_4_sum_xor = { total_2_4_carry[28:1], sign17 } ^ total_2_6_sum;
   assign total_3_4_carry_and_2 = total_2_8_sum & total_3_4_sum_xor;
   assign total_3_4_carry[29:1] = total_3_4_carry_and | total_3_4_carry_and_2;
-  assign total_2_10_sum_xor_total_2_12_sum = total_2_10_sum ^ total_2_12_sum;
   assign total_3_6_sum = { 1'h0, total_2_10_sum_xor_total_2_12_sum } ^ { total_2_6_carry[29:1], sign16 };
   assign total_2_10_sum_and_total_2_12_sum = total_2_10_sum & total_2_12_sum;
+  assign total_2_10_sum_xor_total_2_12_sum = total_2_10_sum ^ total_2_12_sum;
   assign total_3_6_carry_and = { total_2_6_carry[29:1], sign16 } & { 1'h0, total_2_10_sum_xor_total_2_12_sum };
   assign total_3_6_carry[30:1] = { 1'h0, total_2_10_sum_and_total_2_12_sum } | total_3_6_carry_and;
-  assign total_3_8_sum_xor = { total_2_8_carry[29:1], sign15 } ^ { total_2_10_carry[29:1], sign14 };
   assign total_3_8_sum = total_3_8_sum_xor ^ { total_2_12_carry[29:1], sign13 };
   assign total_3_8_carry_and = { total_2_8_carry[29:1], sign15 } & { total_2_10_carry[29:1], sign14 };
+  assign total_3_8_sum_xor = { total_2_8_carry[29:1], sign15 } ^ { total_2_10_carry[29:1], sign14 };
   assign total_3_8_carry_and_2 = { total_2_12_carry[29:1], sign13 } & total_3_8_sum_xor;
   assign total_3_8_carry[30:1] = total_3_8_carry_and | total_3_8_carry_and_2;
-  assign total_4_0_sum_xor = { 1'h0, total_3_0_sum } ^ { total_3_0_carry[28:1], sign12 };
   assign total_4_0_sum = total_4_0_sum_xor ^ total_3_2_sum;
   assign total_4_0_carry_and = { 1'h0, total_3_0_sum } & { total_3_0_carry[28:1], sign12 };
+  assign total_4_0_sum_xor = { 1'h0, total_3_0_sum } ^ { total_3_0_carry[28:1], sign12 };
   assign total_4_0_carry_and_2 = total_3_2_sum & total_4_0_sum_xor;
   assign total_4_0_carry[29:1] = total_4_0_carry_and | total_4_0_carry_and_2;
-  assign total_4_2_sum_xor = { 1'h0, total_3_4_sum } ^ { total_3_2_carry[29:1], sign11 };
   assign total_4_2_sum = total_4_2_sum_xor ^ { total_3_4_carry[29:1], sign10 };
   assign total_4_2_carry_and = { 1'h0, total_3_4_sum } & { total_3_2_carry[29:1], sign11 };
+  assign total_4_2_sum_xor = { 1'h0, total_3_4_sum } ^ { total_3_2_carry[29:1], sign11 };
   assign total_4_2_carry_and_2 = { total_3_4_carry[29:1], sign10 } & total_4_2_sum_xor;
   assign total_4_2_carry[30:1] = total_4_2_carry_and | total_4_2_carry_and_2;
-  assign total_3_6_sum_xor_total_3_8_sum = total_3_6_sum ^ total_3_8_sum;
   assign total_4_4_sum = { 1'h0, total_3_6_sum_xor_total_3_8_sum } ^ { total_3_6_carry[30:1], sign9 };
   assign total_3_6_sum_and_total_3_8_sum = total_3_6_sum & total_3_8_sum;
+  assign total_3_6_sum_xor_total_3_8_sum = total_3_6_sum ^ total_3_8_sum;
   assign total_4_4_carry_and = { total_3_6_carry[30:1], sign9 } & { 1'h0, total_3_6_sum_xor_total_3_8_sum };
   assign total_4_4_carry[31:1] = { 1'h0, total_3_6_sum_and_total_3_8_sum } | total_4_4_carry_and;
-  assign total_5_0_sum_xor = { 1'h0, total_4_0_sum } ^ { total_4_0_carry[29:1], sign7 };
   assign total_5_0_sum = total_5_0_sum_xor ^ total_4_2_sum;
   assign total_5_0_carry_and = { 1'h0, total_4_0_sum } & { total_4_0_carry[29:1], sign7 };
+  assign total_5_0_sum_xor = { 1'h0, total_4_0_sum } ^ { total_4_0_carry[29:1], sign7 };
   assign total_5_0_carry_and_2 = total_4_2_sum & total_5_0_sum_xor;
   assign total_5_0_carry[30:1] = total_5_0_carry_and | total_5_0_carry_and_2;
-  assign total_5_2_sum_xor = { total_3_8_carry[30:1], sign8 } ^ { total_4_2_carry[30:1], sign6 };
   assign total_5_2_sum = total_5_2_sum_xor ^ total_4_4_sum;
   assign total_5_2_carry_and = { total_3_8_carry[30:1], sign8 } & { total_4_2_carry[30:1], sign6 };
+  assign total_5_2_sum_xor = { total_3_8_carry[30:1], sign8 } ^ { total_4_2_carry[30:1], sign6 };
   assign total_5_2_carry_and_2 = total_4_4_sum & total_5_2_sum_xor;
   assign total_5_2_carry[31:1] = total_5_2_carry_and | total_5_2_carry_and_2;
-  assign total_6_0_sum_xor = { 1'h0, total_5_0_sum } ^ { total_5_0_carry[30:1], sign4 };
   assign total_6_0_sum = total_6_0_sum_xor ^ total_5_2_sum;
   assign total_6_0_carry_and = { 1'h0, total_5_0_sum } & { total_5_0_carry[30:1], sign4 };
+  assign total_6_0_sum_xor = { 1'h0, total_5_0_sum } ^ { total_5_0_carry[30:1], sign4 };
   assign total_6_0_carry_and_2 = total_5_2_sum & total_6_0_sum_xor;
   assign total_6_0_carry[31:1] = total_6_0_carry_and | total_6_0_carry_and_2;
-  assign total_6_2_carry_xor = { total_4_4_carry[31:1], sign5 } ^ { total_5_2_carry[31:1], sign3 };
   assign total_6_2_carry_and = { total_4_4_carry[31:1], sign5 } & { total_5_2_carry[31:1], sign3 };
+  assign total_6_2_carry_xor = { total_4_4_carry[31:1], sign5 } ^ { total_5_2_carry[31:1], sign3 };
   assign { total_6_2_carry_wide[32], total_6_2_carry[32:1] } = { 1'h0, total_6_2_carry_and } | { 1'h0, total_6_2_carry_xor };
-  assign total_7_0_sum_xor = { 1'h0, total_6_0_sum } ^ { total_6_0_carry[31:1], sign2 };
   assign total_7_0_sum = { 1'h0, total_7_0_sum_xor } ^ total_6_2_sum;
   assign total_7_0_carry_and = { 1'h0, total_6_0_sum } & { total_6_0_carry[31:1], sign2 };
+  assign total_7_0_sum_xor = { 1'h0, total_6_0_sum } ^ { total_6_0_carry[31:1], sign2 };
   assign total_7_0_carry_and_2 = total_6_2_sum & { 1'h0, total_7_0_sum_xor };
   assign { total_7_0_carry_wide[32], total_7_0_carry[32:1] } = { 1'h0, total_7_0_carry_and } | total_7_0_carry_and_2;
-  assign total_8_0_sum_xor = { total_6_2_carry[32:1], sign1 } ^ total_7_0_sum;
   assign total_8_0_sum = total_8_0_sum_xor ^ { total_7_0_carry[32:1], sign0 };
   assign total_8_0_carry_and = { total_6_2_carry[32:1], sign1 } & total_7_0_sum;
+  assign total_8_0_sum_xor = { total_6_2_carry[32:1], sign1 } ^ total_7_0_sum;
   assign total_8_0_carry_and_2 = { total_7_0_carry[32:1], sign0 } & total_8_0_sum_xor;
   assign { total_8_0_carry_wide[32], total_8_0_carry[32:1] } = total_8_0_carry_and | total_8_0_carry_and_2;
-  assign { total_wide[34], total[32], sum[31:0], total_wide[0] } = { sums_x, 1'h1 } + { sums_y[32:1], 2'h1 };
-  assign { below_716_wide[33], below_716[32], below[31:0] } = sums_x + { sums_y[32:1], 1'h0 };
-  assign sum[32] = ~ total[32];
-  assign below[32] = ~ below_716[32];
   assign sign0_next = a[9] ^ b[9];
   assign sign1_next = a[19] ^ b[19];
   assign sign2_next = a[29] ^ b[29];
@@ -3210,239 +2984,223 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   assign sign30_next = a[309] ^ b[309];
   assign sign31_next = a[319] ^ b[319];
   always @(posedge clk)
-    if (enable_sums) sums_x <= total_8_0_sum;
-  always @(posedge clk)
-    if (enable_tree) exponent <= larger5_0;
+    if (enable_sums) last_x <= total_8_0_sum;
   always @(posedge clk)
     if (enable_tree) sign31 <= sign31_next;
   always @(posedge clk)
+    if (enable_tree) tree_count31 <= largest_counts[159:155];
+  always @(posedge clk)
+    if (enable_tree) tree_product31 <= product31;
+  always @(posedge clk)
     if (enable_tree) sign30 <= sign30_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count30 <= largest_counts[154:150];
+  always @(posedge clk)
+    if (enable_tree) tree_product30 <= product30;
   always @(posedge clk)
     if (enable_tree) sign29 <= sign29_next;
   always @(posedge clk)
+    if (enable_tree) tree_count29 <= largest_counts[149:145];
+  always @(posedge clk)
+    if (enable_tree) tree_product29 <= product29;
+  always @(posedge clk)
     if (enable_tree) sign28 <= sign28_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count28 <= largest_counts[144:140];
+  always @(posedge clk)
+    if (enable_tree) tree_product28 <= product28;
   always @(posedge clk)
     if (enable_tree) sign27 <= sign27_next;
   always @(posedge clk)
+    if (enable_tree) tree_count27 <= largest_counts[139:135];
+  always @(posedge clk)
+    if (enable_tree) tree_product27 <= product27;
+  always @(posedge clk)
     if (enable_tree) sign26 <= sign26_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count26 <= largest_counts[134:130];
+  always @(posedge clk)
+    if (enable_tree) tree_product26 <= product26;
   always @(posedge clk)
     if (enable_tree) sign25 <= sign25_next;
   always @(posedge clk)
+    if (enable_tree) tree_count25 <= largest_counts[129:125];
+  always @(posedge clk)
+    if (enable_tree) tree_product25 <= product25;
+  always @(posedge clk)
     if (enable_tree) sign24 <= sign24_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count24 <= largest_counts[124:120];
+  always @(posedge clk)
+    if (enable_tree) tree_product24 <= product24;
   always @(posedge clk)
     if (enable_tree) sign23 <= sign23_next;
   always @(posedge clk)
+    if (enable_tree) tree_count23 <= largest_counts[119:115];
+  always @(posedge clk)
+    if (enable_tree) tree_product23 <= product23;
+  always @(posedge clk)
     if (enable_tree) sign22 <= sign22_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count22 <= largest_counts[114:110];
+  always @(posedge clk)
+    if (enable_tree) tree_product22 <= product22;
   always @(posedge clk)
     if (enable_tree) sign21 <= sign21_next;
   always @(posedge clk)
+    if (enable_tree) tree_count21 <= largest_counts[109:105];
+  always @(posedge clk)
+    if (enable_tree) tree_product21 <= product21;
+  always @(posedge clk)
     if (enable_tree) sign20 <= sign20_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count20 <= largest_counts[104:100];
+  always @(posedge clk)
+    if (enable_tree) tree_product20 <= product20;
   always @(posedge clk)
     if (enable_tree) sign19 <= sign19_next;
   always @(posedge clk)
+    if (enable_tree) tree_count19 <= largest_counts[99:95];
+  always @(posedge clk)
+    if (enable_tree) tree_product19 <= product19;
+  always @(posedge clk)
     if (enable_tree) sign18 <= sign18_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count18 <= largest_counts[94:90];
+  always @(posedge clk)
+    if (enable_tree) tree_product18 <= product18;
   always @(posedge clk)
     if (enable_tree) sign17 <= sign17_next;
   always @(posedge clk)
+    if (enable_tree) tree_count17 <= largest_counts[89:85];
+  always @(posedge clk)
+    if (enable_tree) tree_product17 <= product17;
+  always @(posedge clk)
     if (enable_tree) sign16 <= sign16_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count16 <= largest_counts[84:80];
+  always @(posedge clk)
+    if (enable_tree) tree_product16 <= product16;
   always @(posedge clk)
     if (enable_tree) sign15 <= sign15_next;
   always @(posedge clk)
+    if (enable_tree) tree_count15 <= largest_counts[79:75];
+  always @(posedge clk)
+    if (enable_tree) tree_product15 <= product15;
+  always @(posedge clk)
     if (enable_tree) sign14 <= sign14_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count14 <= largest_counts[74:70];
+  always @(posedge clk)
+    if (enable_tree) tree_product14 <= product14;
   always @(posedge clk)
     if (enable_tree) sign13 <= sign13_next;
   always @(posedge clk)
+    if (enable_tree) tree_count13 <= largest_counts[69:65];
+  always @(posedge clk)
+    if (enable_tree) tree_product13 <= product13;
+  always @(posedge clk)
     if (enable_tree) sign12 <= sign12_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count12 <= largest_counts[64:60];
+  always @(posedge clk)
+    if (enable_tree) tree_product12 <= product12;
   always @(posedge clk)
     if (enable_tree) sign11 <= sign11_next;
   always @(posedge clk)
+    if (enable_tree) tree_count11 <= largest_counts[59:55];
+  always @(posedge clk)
+    if (enable_tree) tree_product11 <= product11;
+  always @(posedge clk)
     if (enable_tree) sign10 <= sign10_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count10 <= largest_counts[54:50];
+  always @(posedge clk)
+    if (enable_tree) tree_product10 <= product10;
   always @(posedge clk)
     if (enable_tree) sign9 <= sign9_next;
   always @(posedge clk)
+    if (enable_tree) tree_count9 <= largest_counts[49:45];
+  always @(posedge clk)
+    if (enable_tree) tree_product9 <= product9;
+  always @(posedge clk)
     if (enable_tree) sign8 <= sign8_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count8 <= largest_counts[44:40];
+  always @(posedge clk)
+    if (enable_tree) tree_product8 <= product8;
   always @(posedge clk)
     if (enable_tree) sign7 <= sign7_next;
   always @(posedge clk)
+    if (enable_tree) tree_count7 <= largest_counts[39:35];
+  always @(posedge clk)
+    if (enable_tree) tree_product7 <= product7;
+  always @(posedge clk)
     if (enable_tree) sign6 <= sign6_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count6 <= largest_counts[34:30];
+  always @(posedge clk)
+    if (enable_tree) tree_product6 <= product6;
   always @(posedge clk)
     if (enable_tree) sign5 <= sign5_next;
   always @(posedge clk)
+    if (enable_tree) tree_count5 <= largest_counts[29:25];
+  always @(posedge clk)
+    if (enable_tree) tree_product5 <= product5;
+  always @(posedge clk)
     if (enable_tree) sign4 <= sign4_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count4 <= largest_counts[24:20];
+  always @(posedge clk)
+    if (enable_tree) tree_product4 <= product4;
   always @(posedge clk)
     if (enable_tree) sign3 <= sign3_next;
   always @(posedge clk)
+    if (enable_tree) tree_count3 <= largest_counts[19:15];
+  always @(posedge clk)
+    if (enable_tree) tree_product3 <= product3;
+  always @(posedge clk)
     if (enable_tree) sign2 <= sign2_next;
+  always @(posedge clk)
+    if (enable_tree) tree_count2 <= largest_counts[14:10];
+  always @(posedge clk)
+    if (enable_tree) tree_product2 <= product2;
   always @(posedge clk)
     if (enable_tree) sign1 <= sign1_next;
   always @(posedge clk)
+    if (enable_tree) tree_count1 <= largest_counts[9:5];
+  always @(posedge clk)
+    if (enable_tree) tree_product1 <= product1;
+  always @(posedge clk)
     if (enable_tree) sign0 <= sign0_next;
   always @(posedge clk)
-    if (enable_tree) tree_1_31 <= exponent31;
+    if (enable_tree) tree_count0 <= largest_counts[4:0];
   always @(posedge clk)
-    if (enable_tree) tree_1_30 <= exponent30;
+    if (enable_tree) tree_product0 <= product0;
   always @(posedge clk)
-    if (enable_tree) tree_1_29 <= exponent29;
+    if (enable_tree) exponent <= largest_largest;
+  reg [31:0] last_y_32_1;
   always @(posedge clk)
-    if (enable_tree) tree_1_28 <= exponent28;
-  always @(posedge clk)
-    if (enable_tree) tree_1_27 <= exponent27;
-  always @(posedge clk)
-    if (enable_tree) tree_1_26 <= exponent26;
-  always @(posedge clk)
-    if (enable_tree) tree_1_25 <= exponent25;
-  always @(posedge clk)
-    if (enable_tree) tree_1_24 <= exponent24;
-  always @(posedge clk)
-    if (enable_tree) tree_1_23 <= exponent23;
-  always @(posedge clk)
-    if (enable_tree) tree_1_22 <= exponent22;
-  always @(posedge clk)
-    if (enable_tree) tree_1_21 <= exponent21;
-  always @(posedge clk)
-    if (enable_tree) tree_1_20 <= exponent20;
-  always @(posedge clk)
-    if (enable_tree) tree_1_19 <= exponent19;
-  always @(posedge clk)
-    if (enable_tree) tree_1_18 <= exponent18;
-  always @(posedge clk)
-    if (enable_tree) tree_1_17 <= exponent17;
-  always @(posedge clk)
-    if (enable_tree) tree_1_16 <= exponent16;
-  always @(posedge clk)
-    if (enable_tree) tree_1_15 <= exponent15;
-  always @(posedge clk)
-    if (enable_tree) tree_1_14 <= exponent14;
-  always @(posedge clk)
-    if (enable_tree) tree_1_13 <= exponent13;
-  always @(posedge clk)
-    if (enable_tree) tree_1_12 <= exponent12;
-  always @(posedge clk)
-    if (enable_tree) tree_1_11 <= exponent11;
-  always @(posedge clk)
-    if (enable_tree) tree_1_10 <= exponent10;
-  always @(posedge clk)
-    if (enable_tree) tree_1_9 <= exponent9;
-  always @(posedge clk)
-    if (enable_tree) tree_1_8 <= exponent8;
-  always @(posedge clk)
-    if (enable_tree) tree_1_7 <= exponent7;
-  always @(posedge clk)
-    if (enable_tree) tree_1_6 <= exponent6;
-  always @(posedge clk)
-    if (enable_tree) tree_1_5 <= exponent5;
-  always @(posedge clk)
-    if (enable_tree) tree_1_4 <= exponent4;
-  always @(posedge clk)
-    if (enable_tree) tree_1_3 <= exponent3;
-  always @(posedge clk)
-    if (enable_tree) tree_1_2 <= exponent2;
-  always @(posedge clk)
-    if (enable_tree) tree_1_1 <= exponent1;
-  always @(posedge clk)
-    if (enable_tree) tree_1_0 <= exponent0;
-  always @(posedge clk)
-    if (enable_tree) tree_0_31 <= product31;
-  always @(posedge clk)
-    if (enable_tree) tree_0_30 <= product30;
-  always @(posedge clk)
-    if (enable_tree) tree_0_29 <= product29;
-  always @(posedge clk)
-    if (enable_tree) tree_0_28 <= product28;
-  always @(posedge clk)
-    if (enable_tree) tree_0_27 <= product27;
-  always @(posedge clk)
-    if (enable_tree) tree_0_26 <= product26;
-  always @(posedge clk)
-    if (enable_tree) tree_0_25 <= product25;
-  always @(posedge clk)
-    if (enable_tree) tree_0_24 <= product24;
-  always @(posedge clk)
-    if (enable_tree) tree_0_23 <= product23;
-  always @(posedge clk)
-    if (enable_tree) tree_0_22 <= product22;
-  always @(posedge clk)
-    if (enable_tree) tree_0_21 <= product21;
-  always @(posedge clk)
-    if (enable_tree) tree_0_20 <= product20;
-  always @(posedge clk)
-    if (enable_tree) tree_0_19 <= product19;
-  always @(posedge clk)
-    if (enable_tree) tree_0_18 <= product18;
-  always @(posedge clk)
-    if (enable_tree) tree_0_17 <= product17;
-  always @(posedge clk)
-    if (enable_tree) tree_0_16 <= product16;
-  always @(posedge clk)
-    if (enable_tree) tree_0_15 <= product15;
-  always @(posedge clk)
-    if (enable_tree) tree_0_14 <= product14;
-  always @(posedge clk)
-    if (enable_tree) tree_0_13 <= product13;
-  always @(posedge clk)
-    if (enable_tree) tree_0_12 <= product12;
-  always @(posedge clk)
-    if (enable_tree) tree_0_11 <= product11;
-  always @(posedge clk)
-    if (enable_tree) tree_0_10 <= product10;
-  always @(posedge clk)
-    if (enable_tree) tree_0_9 <= product9;
-  always @(posedge clk)
-    if (enable_tree) tree_0_8 <= product8;
-  always @(posedge clk)
-    if (enable_tree) tree_0_7 <= product7;
-  always @(posedge clk)
-    if (enable_tree) tree_0_6 <= product6;
-  always @(posedge clk)
-    if (enable_tree) tree_0_5 <= product5;
-  always @(posedge clk)
-    if (enable_tree) tree_0_4 <= product4;
-  always @(posedge clk)
-    if (enable_tree) tree_0_3 <= product3;
-  always @(posedge clk)
-    if (enable_tree) tree_0_2 <= product2;
-  always @(posedge clk)
-    if (enable_tree) tree_0_1 <= product1;
-  always @(posedge clk)
-    if (enable_tree) tree_0_0 <= product0;
-  reg [31:0] sums_y_32_1;
-  always @(posedge clk)
-    if (enable_sums) sums_y_32_1 <= total_8_0_carry[32:1];
-  assign sums_y[32:1] = sums_y_32_1;
+    if (enable_sums) last_y_32_1 <= total_8_0_carry[32:1];
+  assign last_y[32:1] = last_y_32_1;
   assign total_6_2_sum = ~ { 1'h0, total_6_2_carry_xor };
+  mxfp8_e4m3_small_largest_exponent largest (
+    .counts(largest_counts),
+    .exponents({ exponent31, exponent30, exponent29, exponent28, exponent27, exponent26, exponent25, exponent24, exponent23, exponent22, exponent21, exponent20, exponent19, exponent18, exponent17, exponent16, exponent15, exponent14, exponent13, exponent12, exponent11, exponent10, exponent9, exponent8, exponent7, exponent6, exponent5, exponent4, exponent3, exponent2, exponent1, exponent0 }),
+    .largest(largest_largest)
+  );
+  mxfp8_e4m3_small_last_adder last (
+    .below(below),
+    .sum(sum),
+    .x(last_x),
+    .y({ last_y[32:1], 1'h0 })
+  );
   assign total_6_2_carry_wide[31:0] = total_6_2_carry[32:1];
   assign total_7_0_carry_wide[31:0] = total_7_0_carry[32:1];
   assign total_8_0_carry_wide[31:0] = total_8_0_carry[32:1];
-  assign total_wide[33:1] = { total[32], sum[31:0] };
-  assign below_716_wide[32:0] = { below_716[32], below[31:0] };
   assign product4_wide[8:1] = product4;
-  assign distance31_wide[4:0] = distance31;
-  assign distance30_wide[4:0] = distance30;
-  assign distance29_wide[4:0] = distance29;
-  assign distance28_wide[4:0] = distance28;
-  assign distance27_wide[4:0] = distance27;
-  assign distance26_wide[4:0] = distance26;
-  assign distance25_wide[4:0] = distance25;
-  assign distance24_wide[4:0] = distance24;
-  assign distance23_wide[4:0] = distance23;
-  assign distance22_wide[4:0] = distance22;
-  assign distance21_wide[4:0] = distance21;
-  assign distance20_wide[4:0] = distance20;
-  assign distance19_wide[4:0] = distance19;
-  assign distance18_wide[4:0] = distance18;
-  assign distance17_wide[4:0] = distance17;
-  assign distance16_wide[4:0] = distance16;
-  assign product5_wide[8:1] = product5;
-  assign distance15_wide[4:0] = distance15;
-  assign distance14_wide[4:0] = distance14;
-  assign distance13_wide[4:0] = distance13;
-  assign distance12_wide[4:0] = distance12;
   assign product3_wide[8:1] = product3;
-  assign distance11_wide[4:0] = distance11;
-  assign distance10_wide[4:0] = distance10;
-  assign distance9_wide[4:0] = distance9;
-  assign distance8_wide[4:0] = distance8;
-  assign distance7_wide[4:0] = distance7;
+  assign product5_wide[8:1] = product5;
   assign product6_wide[8:1] = product6;
   assign product7_wide[8:1] = product7;
   assign product0_wide[8:1] = product0;
@@ -3472,14 +3230,7 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   assign product29_wide[8:1] = product29;
   assign product30_wide[8:1] = product30;
   assign product31_wide[8:1] = product31;
-  assign distance0_wide[4:0] = distance0;
-  assign distance1_wide[4:0] = distance1;
-  assign distance2_wide[4:0] = distance2;
-  assign distance3_wide[4:0] = distance3;
-  assign distance4_wide[4:0] = distance4;
-  assign distance5_wide[4:0] = distance5;
-  assign distance6_wide[4:0] = distance6;
-  assign below_716[31:0] = below[31:0];
+  assign last_y[0] = 1'h0;
   assign product0_1_0_carry[0] = 1'h0;
   assign product0_2_0_carry[0] = 1'h0;
   assign product10_1_0_carry[0] = 1'h0;
@@ -3544,8 +3295,6 @@ module mxfp8_e4m3_small_dot_product(clk, a, b, enable_sums, enable_tree, below, 
   assign product8_2_0_carry[0] = 1'h0;
   assign product9_1_0_carry[0] = 1'h0;
   assign product9_2_0_carry[0] = 1'h0;
-  assign sums_y[0] = 1'h0;
-  assign total[31:0] = sum[31:0];
   assign total_1_0_carry[0] = sign30;
   assign total_1_10_carry[0] = sign25;
   assign total_1_12_carry[0] = sign24;
@@ -3776,6 +3525,467 @@ module mxfp8_e4m3_small_element_decoder(code, lane, nan);
   assign lane[0] = code[6] ? lane_choice : code[0];
   assign lane_choice_3 = code[1] ? lane_choice_2 : 1'h0;
   assign lane[9:8] = { code[7], lane_live };
+endmodule
+
+module mxfp8_e4m3_small_largest_exponent(exponents, counts, largest);
+  wire exponents_4_0_above_exponents_9_5;
+  wire exponents_94_90_above_exponents_99_95;
+  wire above2_0_and_above2_1;
+  wire largest_and;
+  wire largest_and_2;
+  wire largest_and_3;
+  wire largest_and_4;
+  wire largest_and_5;
+  wire larger1_10_above;
+  wire [4:0] largest_and_6;
+  wire [4:0] largest_or;
+  wire larger1_11_above;
+  wire above3_0_and_above3_1;
+  wire largest_and_7;
+  wire largest_and_8;
+  wire largest_and_9;
+  wire largest_and_10;
+  wire largest_and_11;
+  wire larger1_12_above;
+  wire larger1_13_above;
+  wire larger1_14_above;
+  wire [4:0] largest_and_12;
+  wire [4:0] largest_or_2;
+  wire above4_0_and_above4_1;
+  wire largest_and_13;
+  wire largest_and_14;
+  wire largest_and_15;
+  wire largest_and_16;
+  wire largest_and_17;
+  wire larger1_15_above;
+  wire larger1_0_above_larger1_1;
+  wire larger1_2_above_larger1_3;
+  wire [4:0] largest_and_18;
+  wire [4:0] largest_or_3;
+  wire above5_0_and_above5_1;
+  wire largest_and_19;
+  wire largest_and_20;
+  wire largest_and_21;
+  wire largest_and_22;
+  wire largest_and_23;
+  wire larger1_4_above_larger1_5;
+  wire exponents_14_10_above_exponents_19_15;
+  wire larger1_6_above_larger1_7;
+  wire larger1_8_above_larger1_9;
+  wire [4:0] largest_and_24;
+  wire [4:0] largest_or_4;
+  wire above6_0_and_above6_1;
+  wire largest_and_25;
+  wire largest_and_26;
+  wire largest_and_27;
+  wire larger1_10_above_larger1_11;
+  wire largest_and_28;
+  wire largest_and_29;
+  wire larger1_12_above_larger1_13;
+  wire larger1_14_above_larger1_15;
+  wire [4:0] largest_and_30;
+  wire [4:0] largest_or_5;
+  wire above7_0_and_above7_1;
+  wire largest_and_31;
+  wire above0_1_and_above0_2;
+  wire largest_and_32;
+  wire largest_and_33;
+  wire largest_and_34;
+  wire largest_and_35;
+  wire largest_and_36;
+  wire largest_and_37;
+  wire [4:0] largest_and_38;
+  wire [5:0] counts_wide;
+  wire largest_and_39;
+  wire [5:0] counts_2_wide;
+  wire largest_and_40;
+  wire [5:0] counts_3_wide;
+  wire [5:0] counts_4_wide;
+  wire exponents_24_20_above_exponents_29_25;
+  wire largest_and_41;
+  wire [5:0] counts_5_wide;
+  wire [5:0] counts_6_wide;
+  wire [5:0] counts_7_wide;
+  wire [5:0] counts_8_wide;
+  wire [5:0] counts_9_wide;
+  wire [5:0] counts_10_wide;
+  wire [5:0] counts_11_wide;
+  wire [5:0] counts_12_wide;
+  wire [5:0] counts_13_wide;
+  wire [5:0] counts_14_wide;
+  wire [5:0] counts_15_wide;
+  wire [5:0] counts_16_wide;
+  wire [5:0] counts_17_wide;
+  wire [5:0] counts_18_wide;
+  wire [5:0] counts_19_wide;
+  wire [5:0] counts_20_wide;
+  wire [5:0] counts_21_wide;
+  wire exponents_34_30_above_exponents_39_35;
+  wire [5:0] counts_22_wide;
+  wire [5:0] counts_23_wide;
+  wire [5:0] counts_24_wide;
+  wire [5:0] counts_25_wide;
+  wire [5:0] counts_26_wide;
+  wire [5:0] counts_27_wide;
+  wire [5:0] counts_28_wide;
+  wire [5:0] counts_29_wide;
+  wire [5:0] counts_30_wide;
+  wire [5:0] counts_31_wide;
+  wire [5:0] counts_32_wide;
+  wire exponents_44_40_above_exponents_49_45;
+  wire [4:0] largest_and_42;
+  wire above1_0_and_above1_2;
+  wire largest_and_43;
+  wire largest_and_44;
+  wire largest_and_45;
+  wire exponents_54_50_above_exponents_59_55;
+  wire largest_and_46;
+  wire largest_and_47;
+  wire exponents_64_60_above_exponents_69_65;
+  wire exponents_74_70_above_exponents_79_75;
+  wire [4:0] largest_and_48;
+  wire [4:0] largest_or_6;
+  wire exponents_84_80_above_exponents_89_85;
+  wire above0_1;
+  wire above0_2;
+  wire above0_3;
+  wire above0_4;
+  wire above0_5;
+  wire above0_6;
+  wire above0_7;
+  wire above1_0;
+  wire above1_2;
+  wire above1_3;
+  wire above1_4;
+  wire above1_5;
+  wire above1_6;
+  wire above1_7;
+  wire above2_0;
+  wire above2_1;
+  wire above2_3;
+  wire above2_4;
+  wire above2_5;
+  wire above2_6;
+  wire above2_7;
+  wire above3_0;
+  wire above3_1;
+  wire above3_2;
+  wire above3_4;
+  wire above3_5;
+  wire above3_6;
+  wire above3_7;
+  wire above4_0;
+  wire above4_1;
+  wire above4_2;
+  wire above4_3;
+  wire above4_5;
+  wire above4_6;
+  wire above4_7;
+  wire above5_0;
+  wire above5_1;
+  wire above5_2;
+  wire above5_3;
+  wire above5_4;
+  wire above5_6;
+  wire above5_7;
+  wire above6_0;
+  wire above6_1;
+  wire above6_2;
+  wire above6_3;
+  wire above6_4;
+  wire above6_5;
+  wire above6_7;
+  wire above7_0;
+  wire above7_1;
+  wire above7_2;
+  wire above7_3;
+  wire above7_4;
+  wire above7_5;
+  wire above7_6;
+  output [159:0] counts;
+  wire [159:0] counts;
+  input [159:0] exponents;
+  wire [159:0] exponents;
+  wire [4:0] larger1_0;
+  wire [4:0] larger1_1;
+  wire [4:0] larger1_10;
+  wire [4:0] larger1_11;
+  wire [4:0] larger1_12;
+  wire [4:0] larger1_13;
+  wire [4:0] larger1_14;
+  wire [4:0] larger1_15;
+  wire [4:0] larger1_2;
+  wire [4:0] larger1_3;
+  wire [4:0] larger1_4;
+  wire [4:0] larger1_5;
+  wire [4:0] larger1_6;
+  wire [4:0] larger1_7;
+  wire [4:0] larger1_8;
+  wire [4:0] larger1_9;
+  wire [4:0] larger2_0;
+  wire [4:0] larger2_1;
+  wire [4:0] larger2_2;
+  wire [4:0] larger2_3;
+  wire [4:0] larger2_4;
+  wire [4:0] larger2_5;
+  wire [4:0] larger2_6;
+  wire [4:0] larger2_7;
+  output [4:0] largest;
+  wire [4:0] largest;
+  assign { counts_26_wide[5], counts[129:125] } = largest - exponents[129:125];
+  assign { counts_27_wide[5], counts[134:130] } = largest - exponents[134:130];
+  assign { counts_28_wide[5], counts[139:135] } = largest - exponents[139:135];
+  assign { counts_29_wide[5], counts[144:140] } = largest - exponents[144:140];
+  assign { counts_30_wide[5], counts[149:145] } = largest - exponents[149:145];
+  assign { counts_31_wide[5], counts[154:150] } = largest - exponents[154:150];
+  assign { counts_32_wide[5], counts[159:155] } = largest - exponents[159:155];
+  assign exponents_4_0_above_exponents_9_5 = exponents[4:0] > exponents[9:5];
+  assign larger1_0 = exponents_4_0_above_exponents_9_5 ? exponents[4:0] : exponents[9:5];
+  assign exponents_14_10_above_exponents_19_15 = exponents[14:10] > exponents[19:15];
+  assign larger1_1 = exponents_14_10_above_exponents_19_15 ? exponents[14:10] : exponents[19:15];
+  assign exponents_24_20_above_exponents_29_25 = exponents[24:20] > exponents[29:25];
+  assign larger1_2 = exponents_24_20_above_exponents_29_25 ? exponents[24:20] : exponents[29:25];
+  assign exponents_34_30_above_exponents_39_35 = exponents[34:30] > exponents[39:35];
+  assign larger1_3 = exponents_34_30_above_exponents_39_35 ? exponents[34:30] : exponents[39:35];
+  assign exponents_44_40_above_exponents_49_45 = exponents[44:40] > exponents[49:45];
+  assign larger1_4 = exponents_44_40_above_exponents_49_45 ? exponents[44:40] : exponents[49:45];
+  assign exponents_54_50_above_exponents_59_55 = exponents[54:50] > exponents[59:55];
+  assign larger1_5 = exponents_54_50_above_exponents_59_55 ? exponents[54:50] : exponents[59:55];
+  assign exponents_64_60_above_exponents_69_65 = exponents[64:60] > exponents[69:65];
+  assign larger1_6 = exponents_64_60_above_exponents_69_65 ? exponents[64:60] : exponents[69:65];
+  assign exponents_74_70_above_exponents_79_75 = exponents[74:70] > exponents[79:75];
+  assign larger1_7 = exponents_74_70_above_exponents_79_75 ? exponents[74:70] : exponents[79:75];
+  assign exponents_84_80_above_exponents_89_85 = exponents[84:80] > exponents[89:85];
+  assign larger1_8 = exponents_84_80_above_exponents_89_85 ? exponents[84:80] : exponents[89:85];
+  assign exponents_94_90_above_exponents_99_95 = exponents[94:90] > exponents[99:95];
+  assign larger1_9 = exponents_94_90_above_exponents_99_95 ? exponents[94:90] : exponents[99:95];
+  assign larger1_10_above = exponents[104:100] > exponents[109:105];
+  assign larger1_10 = larger1_10_above ? exponents[104:100] : exponents[109:105];
+  assign larger1_11_above = exponents[114:110] > exponents[119:115];
+  assign larger1_11 = larger1_11_above ? exponents[114:110] : exponents[119:115];
+  assign larger1_12_above = exponents[124:120] > exponents[129:125];
+  assign larger1_12 = larger1_12_above ? exponents[124:120] : exponents[129:125];
+  assign larger1_13_above = exponents[134:130] > exponents[139:135];
+  assign larger1_13 = larger1_13_above ? exponents[134:130] : exponents[139:135];
+  assign larger1_14_above = exponents[144:140] > exponents[149:145];
+  assign larger1_14 = larger1_14_above ? exponents[144:140] : exponents[149:145];
+  assign larger1_15_above = exponents[154:150] > exponents[159:155];
+  assign larger1_15 = larger1_15_above ? exponents[154:150] : exponents[159:155];
+  assign larger1_0_above_larger1_1 = larger1_0 > larger1_1;
+  assign larger2_0 = larger1_0_above_larger1_1 ? larger1_0 : larger1_1;
+  assign larger1_2_above_larger1_3 = larger1_2 > larger1_3;
+  assign larger2_1 = larger1_2_above_larger1_3 ? larger1_2 : larger1_3;
+  assign larger1_4_above_larger1_5 = larger1_4 > larger1_5;
+  assign larger2_2 = larger1_4_above_larger1_5 ? larger1_4 : larger1_5;
+  assign larger1_6_above_larger1_7 = larger1_6 > larger1_7;
+  assign larger2_3 = larger1_6_above_larger1_7 ? larger1_6 : larger1_7;
+  assign larger1_8_above_larger1_9 = larger1_8 > larger1_9;
+  assign larger2_4 = larger1_8_above_larger1_9 ? larger1_8 : larger1_9;
+  assign larger1_10_above_larger1_11 = larger1_10 > larger1_11;
+  assign larger2_5 = larger1_10_above_larger1_11 ? larger1_10 : larger1_11;
+  assign larger1_12_above_larger1_13 = larger1_12 > larger1_13;
+  assign larger2_6 = larger1_12_above_larger1_13 ? larger1_12 : larger1_13;
+  assign larger1_14_above_larger1_15 = larger1_14 > larger1_15;
+  assign larger2_7 = larger1_14_above_larger1_15 ? larger1_14 : larger1_15;
+  assign above1_0 = larger2_1 > larger2_0;
+  assign above0_1 = ~ above1_0;
+  assign above2_0 = larger2_2 > larger2_0;
+  assign above0_2 = ~ above2_0;
+  assign above2_1 = larger2_2 > larger2_1;
+  assign above1_2 = ~ above2_1;
+  assign above3_0 = larger2_3 > larger2_0;
+  assign above0_3 = ~ above3_0;
+  assign above3_1 = larger2_3 > larger2_1;
+  assign above1_3 = ~ above3_1;
+  assign above3_2 = larger2_3 > larger2_2;
+  assign above2_3 = ~ above3_2;
+  assign above4_0 = larger2_4 > larger2_0;
+  assign above0_4 = ~ above4_0;
+  assign above4_1 = larger2_4 > larger2_1;
+  assign above1_4 = ~ above4_1;
+  assign above4_2 = larger2_4 > larger2_2;
+  assign above2_4 = ~ above4_2;
+  assign above4_3 = larger2_4 > larger2_3;
+  assign above3_4 = ~ above4_3;
+  assign above5_0 = larger2_5 > larger2_0;
+  assign above0_5 = ~ above5_0;
+  assign above5_1 = larger2_5 > larger2_1;
+  assign above1_5 = ~ above5_1;
+  assign above5_2 = larger2_5 > larger2_2;
+  assign above2_5 = ~ above5_2;
+  assign above5_3 = larger2_5 > larger2_3;
+  assign above3_5 = ~ above5_3;
+  assign above5_4 = larger2_5 > larger2_4;
+  assign above4_5 = ~ above5_4;
+  assign above6_0 = larger2_6 > larger2_0;
+  assign above0_6 = ~ above6_0;
+  assign above6_1 = larger2_6 > larger2_1;
+  assign above1_6 = ~ above6_1;
+  assign above6_2 = larger2_6 > larger2_2;
+  assign above2_6 = ~ above6_2;
+  assign above6_3 = larger2_6 > larger2_3;
+  assign above3_6 = ~ above6_3;
+  assign above6_4 = larger2_6 > larger2_4;
+  assign above4_6 = ~ above6_4;
+  assign above6_5 = larger2_6 > larger2_5;
+  assign above5_6 = ~ above6_5;
+  assign above7_0 = larger2_7 > larger2_0;
+  assign above0_7 = ~ above7_0;
+  assign above7_1 = larger2_7 > larger2_1;
+  assign above1_7 = ~ above7_1;
+  assign above7_2 = larger2_7 > larger2_2;
+  assign above2_7 = ~ above7_2;
+  assign above7_3 = larger2_7 > larger2_3;
+  assign above3_7 = ~ above7_3;
+  assign above7_4 = larger2_7 > larger2_4;
+  assign above4_7 = ~ above7_4;
+  assign above7_5 = larger2_7 > larger2_5;
+  assign above5_7 = ~ above7_5;
+  assign above7_6 = larger2_7 > larger2_6;
+  assign above6_7 = ~ above7_6;
+  assign above0_1_and_above0_2 = above0_1 & above0_2;
+  assign largest_and_36 = above0_1_and_above0_2 & above0_3;
+  assign largest_and_37 = largest_and_36 & above0_4;
+  assign largest_and_39 = largest_and_37 & above0_5;
+  assign largest_and_40 = largest_and_39 & above0_6;
+  assign largest_and_41 = largest_and_40 & above0_7;
+  assign largest_and_42 = larger2_0 & {5{largest_and_41}};
+  assign above1_0_and_above1_2 = above1_0 & above1_2;
+  assign largest_and_43 = above1_0_and_above1_2 & above1_3;
+  assign largest_and_44 = largest_and_43 & above1_4;
+  assign largest_and_45 = largest_and_44 & above1_5;
+  assign largest_and_46 = largest_and_45 & above1_6;
+  assign largest_and_47 = largest_and_46 & above1_7;
+  assign largest_and_48 = larger2_1 & {5{largest_and_47}};
+  assign largest_or_6 = largest_and_42 | largest_and_48;
+  assign above2_0_and_above2_1 = above2_0 & above2_1;
+  assign largest_and = above2_0_and_above2_1 & above2_3;
+  assign largest_and_2 = largest_and & above2_4;
+  assign largest_and_3 = largest_and_2 & above2_5;
+  assign largest_and_4 = largest_and_3 & above2_6;
+  assign largest_and_5 = largest_and_4 & above2_7;
+  assign largest_and_6 = larger2_2 & {5{largest_and_5}};
+  assign largest_or = largest_or_6 | largest_and_6;
+  assign above3_0_and_above3_1 = above3_0 & above3_1;
+  assign largest_and_7 = above3_0_and_above3_1 & above3_2;
+  assign largest_and_8 = largest_and_7 & above3_4;
+  assign largest_and_9 = largest_and_8 & above3_5;
+  assign largest_and_10 = largest_and_9 & above3_6;
+  assign largest_and_11 = largest_and_10 & above3_7;
+  assign largest_and_12 = larger2_3 & {5{largest_and_11}};
+  assign largest_or_2 = largest_or | largest_and_12;
+  assign largest_and_17 = largest_and_16 & above4_7;
+  assign above4_0_and_above4_1 = above4_0 & above4_1;
+  assign largest_and_13 = above4_0_and_above4_1 & above4_2;
+  assign largest_and_14 = largest_and_13 & above4_3;
+  assign largest_and_15 = largest_and_14 & above4_5;
+  assign largest_and_16 = largest_and_15 & above4_6;
+  assign largest_and_18 = larger2_4 & {5{largest_and_17}};
+  assign largest_or_3 = largest_or_2 | largest_and_18;
+  assign largest_and_23 = largest_and_22 & above5_7;
+  assign largest_and_22 = largest_and_21 & above5_6;
+  assign above5_0_and_above5_1 = above5_0 & above5_1;
+  assign largest_and_19 = above5_0_and_above5_1 & above5_2;
+  assign largest_and_20 = largest_and_19 & above5_3;
+  assign largest_and_21 = largest_and_20 & above5_4;
+  assign largest_and_24 = larger2_5 & {5{largest_and_23}};
+  assign largest_or_4 = largest_or_3 | largest_and_24;
+  assign largest_and_29 = largest_and_28 & above6_7;
+  assign largest_and_28 = largest_and_27 & above6_5;
+  assign above6_0_and_above6_1 = above6_0 & above6_1;
+  assign largest_and_25 = above6_0_and_above6_1 & above6_2;
+  assign largest_and_26 = largest_and_25 & above6_3;
+  assign largest_and_27 = largest_and_26 & above6_4;
+  assign largest_and_30 = larger2_6 & {5{largest_and_29}};
+  assign largest_or_5 = largest_or_4 | largest_and_30;
+  assign largest_and_34 = largest_and_33 & above7_5;
+  assign largest_and_33 = largest_and_32 & above7_4;
+  assign largest_and_35 = largest_and_34 & above7_6;
+  assign above7_0_and_above7_1 = above7_0 & above7_1;
+  assign largest_and_31 = above7_0_and_above7_1 & above7_2;
+  assign largest_and_32 = largest_and_31 & above7_3;
+  assign largest_and_38 = larger2_7 & {5{largest_and_35}};
+  assign largest = largest_or_5 | largest_and_38;
+  assign { counts_wide[5], counts[4:0] } = largest - exponents[4:0];
+  assign { counts_2_wide[5], counts[9:5] } = largest - exponents[9:5];
+  assign { counts_3_wide[5], counts[14:10] } = largest - exponents[14:10];
+  assign { counts_4_wide[5], counts[19:15] } = largest - exponents[19:15];
+  assign { counts_5_wide[5], counts[24:20] } = largest - exponents[24:20];
+  assign { counts_6_wide[5], counts[29:25] } = largest - exponents[29:25];
+  assign { counts_7_wide[5], counts[34:30] } = largest - exponents[34:30];
+  assign { counts_8_wide[5], counts[39:35] } = largest - exponents[39:35];
+  assign { counts_9_wide[5], counts[44:40] } = largest - exponents[44:40];
+  assign { counts_10_wide[5], counts[49:45] } = largest - exponents[49:45];
+  assign { counts_11_wide[5], counts[54:50] } = largest - exponents[54:50];
+  assign { counts_12_wide[5], counts[59:55] } = largest - exponents[59:55];
+  assign { counts_13_wide[5], counts[64:60] } = largest - exponents[64:60];
+  assign { counts_14_wide[5], counts[69:65] } = largest - exponents[69:65];
+  assign { counts_15_wide[5], counts[74:70] } = largest - exponents[74:70];
+  assign { counts_16_wide[5], counts[79:75] } = largest - exponents[79:75];
+  assign { counts_17_wide[5], counts[84:80] } = largest - exponents[84:80];
+  assign { counts_18_wide[5], counts[89:85] } = largest - exponents[89:85];
+  assign { counts_19_wide[5], counts[94:90] } = largest - exponents[94:90];
+  assign { counts_20_wide[5], counts[99:95] } = largest - exponents[99:95];
+  assign { counts_21_wide[5], counts[104:100] } = largest - exponents[104:100];
+  assign { counts_22_wide[5], counts[109:105] } = largest - exponents[109:105];
+  assign { counts_23_wide[5], counts[114:110] } = largest - exponents[114:110];
+  assign { counts_24_wide[5], counts[119:115] } = largest - exponents[119:115];
+  assign { counts_25_wide[5], counts[124:120] } = largest - exponents[124:120];
+  assign counts_wide[4:0] = counts[4:0];
+  assign counts_2_wide[4:0] = counts[9:5];
+  assign counts_3_wide[4:0] = counts[14:10];
+  assign counts_4_wide[4:0] = counts[19:15];
+  assign counts_5_wide[4:0] = counts[24:20];
+  assign counts_6_wide[4:0] = counts[29:25];
+  assign counts_7_wide[4:0] = counts[34:30];
+  assign counts_8_wide[4:0] = counts[39:35];
+  assign counts_9_wide[4:0] = counts[44:40];
+  assign counts_10_wide[4:0] = counts[49:45];
+  assign counts_11_wide[4:0] = counts[54:50];
+  assign counts_12_wide[4:0] = counts[59:55];
+  assign counts_13_wide[4:0] = counts[64:60];
+  assign counts_14_wide[4:0] = counts[69:65];
+  assign counts_15_wide[4:0] = counts[74:70];
+  assign counts_16_wide[4:0] = counts[79:75];
+  assign counts_17_wide[4:0] = counts[84:80];
+  assign counts_18_wide[4:0] = counts[89:85];
+  assign counts_19_wide[4:0] = counts[94:90];
+  assign counts_20_wide[4:0] = counts[99:95];
+  assign counts_21_wide[4:0] = counts[104:100];
+  assign counts_22_wide[4:0] = counts[109:105];
+  assign counts_23_wide[4:0] = counts[114:110];
+  assign counts_24_wide[4:0] = counts[119:115];
+  assign counts_25_wide[4:0] = counts[124:120];
+  assign counts_26_wide[4:0] = counts[129:125];
+  assign counts_27_wide[4:0] = counts[134:130];
+  assign counts_28_wide[4:0] = counts[139:135];
+  assign counts_29_wide[4:0] = counts[144:140];
+  assign counts_30_wide[4:0] = counts[149:145];
+  assign counts_31_wide[4:0] = counts[154:150];
+  assign counts_32_wide[4:0] = counts[159:155];
+endmodule
+
+module mxfp8_e4m3_small_last_adder(x, y, below, sum);
+  wire [34:0] sum_word_wide;
+  wire [33:0] below_word_wide;
+  output [32:0] below;
+  wire [32:0] below;
+  wire [32:0] below_word;
+  output [32:0] sum;
+  wire [32:0] sum;
+  wire [32:0] sum_word;
+  input [32:0] x;
+  wire [32:0] x;
+  input [32:0] y;
+  wire [32:0] y;
+  assign { sum_word_wide[34], sum_word[32], sum[31:0], sum_word_wide[0] } = { x, 1'h1 } + { y, 1'h1 };
+  assign sum[32] = ~ sum_word[32];
+  assign { below_word_wide[33], below_word[32], below[31:0] } = x + y;
+  assign below[32] = ~ below_word[32];
+  assign sum_word_wide[33:1] = { sum_word[32], sum[31:0] };
+  assign below_word_wide[32:0] = { below_word[32], below[31:0] };
+  assign below_word[31:0] = below[31:0];
+  assign sum_word[31:0] = sum[31:0];
 endmodule
 
 module mxfp8_e4m3_small_operand_decoder(codes, scales, operand);

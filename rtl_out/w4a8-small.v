@@ -806,7 +806,7 @@ module w4a8_small_aligned_pair(c, subtract, terms, sum);
   assign sum_wide[53:1] = sum;
 endmodule
 
-module w4a8_small_dot_product(clk, a, b, enable_tree, sum);
+module w4a8_small_dot_product(clk, a, b, enable_tree, below, sum);
   wire [3:0] product0_and;
   wire [27:0] shifted0_by8_wide;
   wire [9:0] shifted8_by2_wide;
@@ -1091,16 +1091,19 @@ module w4a8_small_dot_product(clk, a, b, enable_tree, sum);
   wire [25:0] total_6_0_sum_xor;
   wire [25:0] total_6_0_carry_and;
   wire [25:0] total_6_0_carry_and_2;
+  wire [26:0] total_6_2_carry_xor;
+  wire [26:0] total_6_2_carry_and;
+  wire [27:0] total_6_2_carry_wide;
   wire [26:0] total_7_0_sum_xor;
-  wire [26:0] total_7_0_carry_and;
-  wire [26:0] total_7_0_carry_and_2;
-  wire [26:0] total_8_0_sum_xor;
   wire [9:0] shifted0_by2_wide;
   wire [51:0] shifted4_by16_wide;
-  wire [26:0] total_8_0_carry_and;
+  wire [26:0] total_7_0_carry_and;
+  wire [27:0] total_7_0_carry_and_2;
+  wire [27:0] total_7_0_carry_wide;
+  wire [27:0] total_8_0_sum_xor;
+  wire [27:0] total_8_0_carry_and;
   wire [27:0] total_8_0_carry_and_2;
   wire [27:0] total_8_0_carry_wide;
-  wire [29:0] total_wide;
   wire [3:0] product5_and;
   wire [3:0] product5_and_2;
   wire [6:0] product5_wide;
@@ -1130,10 +1133,14 @@ module w4a8_small_dot_product(clk, a, b, enable_tree, sum);
   wire [287:0] a;
   input [159:0] b;
   wire [159:0] b;
+  output [27:0] below;
+  wire [27:0] below;
   input clk;
   wire clk;
   input enable_tree;
   wire enable_tree;
+  reg [27:0] last_x;
+  wire [27:0] last_y;
   wire [5:0] product0;
   wire [5:0] product1;
   wire [5:0] product10;
@@ -1392,7 +1399,6 @@ module w4a8_small_dot_product(clk, a, b, enable_tree, sum);
   wire sign9;
   output [27:0] sum;
   wire [27:0] sum;
-  wire [27:0] total;
   wire [23:0] total_1_0_carry;
   wire [22:0] total_1_0_sum;
   wire [23:0] total_1_10_carry;
@@ -1451,12 +1457,12 @@ module w4a8_small_dot_product(clk, a, b, enable_tree, sum);
   wire [25:0] total_5_2_sum;
   wire [26:0] total_6_0_carry;
   wire [25:0] total_6_0_sum;
+  wire [27:0] total_6_2_carry;
+  wire [27:0] total_6_2_sum;
   wire [27:0] total_7_0_carry;
-  wire [26:0] total_7_0_sum;
+  wire [27:0] total_7_0_sum;
   wire [27:0] total_8_0_carry;
   wire [27:0] total_8_0_sum;
-  reg [27:0] tree_x;
-  wire [28:0] tree_y;
   wire [22:0] word0;
   wire [22:0] word1;
   wire [22:0] word10;
@@ -1489,6 +1495,8 @@ module w4a8_small_dot_product(clk, a, b, enable_tree, sum);
   wire [22:0] word7;
   wire [22:0] word8;
   wire [22:0] word9;
+  assign { shifted27_by8_wide[27:21], shifted27_by8 } = shift27[3] ? { 7'h00, shifted27_by4, 8'h00 } : { 15'h0000, shifted27_by4 };
+  assign { shifted27_by16_wide[51:22], shifted27_by16 } = shift27[4] ? { 15'h0000, shifted27_by8, 16'h0000 } : { 31'h00000000, shifted27_by8 };
   assign product28_and = a[255:252] & {4{b[140]}};
   assign product28_and_2 = a[255:252] & {4{b[141]}};
   assign { product28, product28_wide[0] } = { product28_and, 1'h1 } + { product28_and_2, 2'h0 };
@@ -1646,14 +1654,14 @@ module w4a8_small_dot_product(clk, a, b, enable_tree, sum);
   assign word11_xor_word12 = word11 ^ word12;
   assign total_1_8_carry_and = word13 & word11_xor_word12;
   assign total_1_8_carry[23:1] = word11_and_word12 | total_1_8_carry_and;
-  assign word14_xor_word15 = word14 ^ word15;
   assign total_1_10_sum = word14_xor_word15 ^ word16;
   assign word14_and_word15 = word14 & word15;
+  assign word14_xor_word15 = word14 ^ word15;
   assign total_1_10_carry_and = word16 & word14_xor_word15;
   assign total_1_10_carry[23:1] = word14_and_word15 | total_1_10_carry_and;
-  assign word17_xor_word18 = word17 ^ word18;
   assign total_1_12_sum = word17_xor_word18 ^ word19;
   assign word17_and_word18 = word17 & word18;
+  assign word17_xor_word18 = word17 ^ word18;
   assign total_1_12_carry_and = word19 & word17_xor_word18;
   assign total_1_12_carry[23:1] = word17_and_word18 | total_1_12_carry_and;
   assign word20_xor_word21 = word20 ^ word21;
@@ -1766,18 +1774,19 @@ module w4a8_small_dot_product(clk, a, b, enable_tree, sum);
   assign total_6_0_carry_and = { 1'h0, total_5_0_sum } & { total_5_0_carry[25:1], sign4 };
   assign total_6_0_carry_and_2 = total_5_2_sum & total_6_0_sum_xor;
   assign total_6_0_carry[26:1] = total_6_0_carry_and | total_6_0_carry_and_2;
-  assign total_7_0_sum_xor = { 1'h0, total_6_0_sum } ^ { total_4_4_carry[26:1], sign5 };
-  assign total_7_0_sum = total_7_0_sum_xor ^ { total_5_2_carry[26:1], sign3 };
-  assign total_7_0_carry_and = { 1'h0, total_6_0_sum } & { total_4_4_carry[26:1], sign5 };
-  assign total_7_0_carry_and_2 = { total_5_2_carry[26:1], sign3 } & total_7_0_sum_xor;
-  assign total_7_0_carry[27:1] = total_7_0_carry_and | total_7_0_carry_and_2;
-  assign total_8_0_sum_xor = { total_6_0_carry[26:1], sign2 } ^ total_7_0_sum;
-  assign total_8_0_sum = { 1'h0, total_8_0_sum_xor } ^ { total_7_0_carry[27:1], sign1 };
-  assign total_8_0_carry_and = { total_6_0_carry[26:1], sign2 } & total_7_0_sum;
-  assign total_8_0_carry_and_2 = { total_7_0_carry[27:1], sign1 } & { 1'h0, total_8_0_sum_xor };
-  assign { total_8_0_carry_wide[27], total_8_0_carry[27:1] } = { 1'h0, total_8_0_carry_and } | total_8_0_carry_and_2;
-  assign { total_wide[29], total[27], sum[26:0], total_wide[0] } = { tree_x, 1'h1 } + { tree_y[28:1], 1'h0 };
-  assign sum[27] = ~ total[27];
+  assign total_6_2_carry_xor = { total_4_4_carry[26:1], sign5 } ^ { total_5_2_carry[26:1], sign3 };
+  assign total_6_2_carry_and = { total_4_4_carry[26:1], sign5 } & { total_5_2_carry[26:1], sign3 };
+  assign { total_6_2_carry_wide[27], total_6_2_carry[27:1] } = { 1'h0, total_6_2_carry_and } | { 1'h0, total_6_2_carry_xor };
+  assign total_7_0_sum_xor = { 1'h0, total_6_0_sum } ^ { total_6_0_carry[26:1], sign2 };
+  assign total_7_0_sum = { 1'h0, total_7_0_sum_xor } ^ total_6_2_sum;
+  assign total_7_0_carry_and = { 1'h0, total_6_0_sum } & { total_6_0_carry[26:1], sign2 };
+  assign total_7_0_carry_and_2 = total_6_2_sum & { 1'h0, total_7_0_sum_xor };
+  assign { total_7_0_carry_wide[27], total_7_0_carry[27:1] } = { 1'h0, total_7_0_carry_and } | total_7_0_carry_and_2;
+  assign total_8_0_sum_xor = { total_6_2_carry[27:1], sign1 } ^ total_7_0_sum;
+  assign total_8_0_sum = total_8_0_sum_xor ^ { total_7_0_carry[27:1], sign0 };
+  assign total_8_0_carry_and = { total_6_2_carry[27:1], sign1 } & total_7_0_sum;
+  assign total_8_0_carry_and_2 = { total_7_0_carry[27:1], sign0 } & total_8_0_sum_xor;
+  assign { total_8_0_carry_wide[27], total_8_0_carry[27:1] } = total_8_0_carry_and | total_8_0_carry_and_2;
   assign product0_and = a[3:0] & {4{b[0]}};
   assign product0_and_2 = a[3:0] & {4{b[1]}};
   assign { product0, product0_wide[0] } = { product0_and, 1'h1 } + { product0_and_2, 2'h0 };
@@ -2028,14 +2037,19 @@ module w4a8_small_dot_product(clk, a, b, enable_tree, sum);
   assign shifted27_by1 = shift27[0] ? { product27, 1'h0 } : { 1'h0, product27 };
   assign { shifted27_by2_wide[9], shifted27_by2 } = shift27[1] ? { 1'h0, shifted27_by1, 2'h0 } : { 3'h0, shifted27_by1 };
   assign { shifted27_by4_wide[15:13], shifted27_by4 } = shift27[2] ? { 3'h0, shifted27_by2, 4'h0 } : { 7'h00, shifted27_by2 };
-  assign { shifted27_by8_wide[27:21], shifted27_by8 } = shift27[3] ? { 7'h00, shifted27_by4, 8'h00 } : { 15'h0000, shifted27_by4 };
-  assign { shifted27_by16_wide[51:22], shifted27_by16 } = shift27[4] ? { 15'h0000, shifted27_by8, 16'h0000 } : { 31'h00000000, shifted27_by8 };
   always @(posedge clk)
-    if (enable_tree) tree_x <= total_8_0_sum;
-  reg [27:0] tree_y_28_1;
+    if (enable_tree) last_x <= total_8_0_sum;
+  reg [26:0] last_y_27_1;
   always @(posedge clk)
-    if (enable_tree) tree_y_28_1 <= { total_8_0_carry[27:1], sign0 };
-  assign tree_y[28:1] = tree_y_28_1;
+    if (enable_tree) last_y_27_1 <= total_8_0_carry[27:1];
+  assign last_y[27:1] = last_y_27_1;
+  assign total_6_2_sum = ~ { 1'h0, total_6_2_carry_xor };
+  w4a8_small_last_adder last (
+    .below(below),
+    .sum(sum),
+    .x(last_x),
+    .y({ last_y[27:1], 1'h0 })
+  );
   assign shifted8_by2_wide[8:0] = shifted8_by2;
   assign shifted8_by4_wide[12:0] = shifted8_by4;
   assign shifted8_by8_wide[20:0] = shifted8_by8;
@@ -2176,10 +2190,11 @@ module w4a8_small_dot_product(clk, a, b, enable_tree, sum);
   assign shifted4_by2_wide[8:0] = shifted4_by2;
   assign shifted4_by4_wide[12:0] = shifted4_by4;
   assign shifted4_by8_wide[20:0] = shifted4_by8;
+  assign total_6_2_carry_wide[26:0] = total_6_2_carry[27:1];
   assign shifted0_by2_wide[8:0] = shifted0_by2;
   assign shifted4_by16_wide[21:0] = shifted4_by16;
+  assign total_7_0_carry_wide[26:0] = total_7_0_carry[27:1];
   assign total_8_0_carry_wide[26:0] = total_8_0_carry[27:1];
-  assign total_wide[28:1] = { total[27], sum[26:0] };
   assign shifted0_by8_wide[20:0] = shifted0_by8;
   assign product5_wide[6:1] = product5;
   assign shifted5_by2_wide[8:0] = shifted5_by2;
@@ -2198,7 +2213,7 @@ module w4a8_small_dot_product(clk, a, b, enable_tree, sum);
   assign shifted7_by8_wide[20:0] = shifted7_by8;
   assign shifted7_by16_wide[21:0] = shifted7_by16;
   assign product8_wide[6:1] = product8;
-  assign total[26:0] = sum[26:0];
+  assign last_y[0] = 1'h0;
   assign total_1_0_carry[0] = sign30;
   assign total_1_10_carry[0] = sign25;
   assign total_1_12_carry[0] = sign24;
@@ -2228,9 +2243,9 @@ module w4a8_small_dot_product(clk, a, b, enable_tree, sum);
   assign total_5_0_carry[0] = sign4;
   assign total_5_2_carry[0] = sign3;
   assign total_6_0_carry[0] = sign2;
-  assign total_7_0_carry[0] = sign1;
-  assign total_8_0_carry[0] = sign0;
-  assign tree_y[0] = 1'h0;
+  assign total_6_2_carry[0] = sign1;
+  assign total_7_0_carry[0] = sign0;
+  assign total_8_0_carry[0] = 1'h0;
 endmodule
 
 module w4a8_small_element(clk, a, b, c, enable_addend, enable_result, enable_terms, enable_tree, entering, taking, result);
@@ -2251,6 +2266,7 @@ module w4a8_small_element(clk, a, b, c, enable_addend, enable_result, enable_ter
   wire computed_nan;
   wire [26:0] computed_terms_0_magnitude;
   wire computed_terms_0_sign;
+  wire [27:0] dot0_below;
   wire [27:0] dot0_sum;
   input enable_addend;
   wire enable_addend;
@@ -2290,6 +2306,7 @@ module w4a8_small_element(clk, a, b, c, enable_addend, enable_result, enable_ter
   w4a8_small_dot_product dot0 (
     .a(a[287:0]),
     .b(b[159:0]),
+    .below(dot0_below),
     .clk(clk),
     .enable_tree(enable_tree),
     .sum(dot0_sum)
@@ -2300,6 +2317,7 @@ module w4a8_small_element(clk, a, b, c, enable_addend, enable_result, enable_ter
     .exponent(computed_exponent)
   );
   w4a8_small_scale_product scale0 (
+    .below(dot0_below),
     .magnitude(computed_terms_0_magnitude),
     .sign(computed_terms_0_sign),
     .sum(dot0_sum)
@@ -2418,6 +2436,29 @@ module w4a8_small_element_decoder_b(code, lane);
   assign lane[2] = code[2] ? lane_choice : 1'h0;
   assign lane[3] = code[2] ? code[1] : 1'h0;
   assign { lane[4], lane[0] } = { code[3], code[0] };
+endmodule
+
+module w4a8_small_last_adder(x, y, below, sum);
+  wire [29:0] sum_word_wide;
+  wire [28:0] below_word_wide;
+  output [27:0] below;
+  wire [27:0] below;
+  wire [27:0] below_word;
+  output [27:0] sum;
+  wire [27:0] sum;
+  wire [27:0] sum_word;
+  input [27:0] x;
+  wire [27:0] x;
+  input [27:0] y;
+  wire [27:0] y;
+  assign { sum_word_wide[29], sum_word[27], sum[26:0], sum_word_wide[0] } = { x, 1'h1 } + { y, 1'h1 };
+  assign sum[27] = ~ sum_word[27];
+  assign { below_word_wide[28], below_word[27], below[26:0] } = x + y;
+  assign below[27] = ~ below_word[27];
+  assign sum_word_wide[28:1] = { sum_word[27], sum[26:0] };
+  assign below_word_wide[27:0] = { below_word[27], below[26:0] };
+  assign below_word[26:0] = below[26:0];
+  assign sum_word[26:0] = sum[26:0];
 endmodule
 
 module w4a8_small_operand_decoder(codes, scales, operand);
@@ -2862,18 +2903,18 @@ module w4a8_small_scale_decoder_b(code, nan, scale);
   assign scale = code;
 endmodule
 
-module w4a8_small_scale_product(sum, magnitude, sign);
-  wire [26:0] magnitude_xor;
-  wire [27:0] magnitude_wide;
+module w4a8_small_scale_product(below, sum, magnitude, sign);
+  wire [26:0] not_below_26_0;
+  input [27:0] below;
+  wire [27:0] below;
   output [26:0] magnitude;
   wire [26:0] magnitude;
   output sign;
   wire sign;
   input [27:0] sum;
   wire [27:0] sum;
-  assign magnitude_xor = sum[26:0] ^ {27{sum[27]}};
-  assign { magnitude_wide[27], magnitude } = magnitude_xor + sum[27];
-  assign magnitude_wide[26:0] = magnitude;
+  assign not_below_26_0 = ~ below[26:0];
+  assign magnitude = sum[27] ? not_below_26_0 : sum[26:0];
   assign sign = sum[27];
 endmodule
 

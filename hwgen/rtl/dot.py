@@ -63,7 +63,7 @@ class DotProduct(Block):
     words : Out(ArrayLayout(unsigned, 2))
         In the place of ``sum`` where the accumulator holds two words, see `Lanes.two_words`.
     below : Out(signed)
-        S - 1; only where the lanes hold the register ``sums`` themselves. It makes abs(S) without a carry of its own.
+        S - 1; only where `hwgen.rtl.last_adder` has it.
     exponent, positive, negative : Out
         See `beside`; each only where that has it.
     half : In(1)
@@ -88,7 +88,7 @@ class DotProduct(Block):
         self.latency = len(registers)
         members |= {f"enable_{name}": In(1) for name in registers}
         members |= {name: Out(width) for name, width in beside(config).items()}
-        if how.holds_sums:
+        if how.last_width and not config.adds_sums:
             members["below"] = Out(signed(how.sum_width))
         if how.shared:
             members |= {"half": In(1), "products": Out(products_layout(config))}
@@ -110,6 +110,8 @@ class DotProduct(Block):
             total, products = how.total_and_products(m, self.a, self.b, words, self.half, register)
             held = self.held(m, "tree", "enable_tree_products", {"products": products})
             m.d.comb += [self.sum.eq(total), self.products.as_value().eq(held["products"])]
+        elif how.last_width:
+            self._added(m, platform, *how.last_two(m, self.a, self.b, register))
         elif self.config.carry_save:
             found = how.two_words(m, self.a, self.b, words, register)
             m.d.comb += [word.eq(value) for word, value in zip(self.words, found, strict=True)]
@@ -140,7 +142,13 @@ class DotProduct(Block):
         products, counts, signs = (
             [held[f"{name}{index}"] for index in range(len(pairs))] for name in ("product", "count", "sign")
         )
-        x, y = how.last_two(m, products, counts, signs)
-        last = add_child(m, platform, "last", LastAdder, self.config)
+        x, y = how.aligned(m, products, counts, signs)
         held = self.held(m, "sums", "enable_sums", {"x": x, "y": y})
-        m.d.comb += [last.x.eq(held["x"]), last.y.eq(held["y"]), self.sum.eq(last.sum), self.below.eq(last.below)]
+        self._added(m, platform, held["x"], held["y"])
+
+    def _added(self, m: Module, platform: object, x: Value, y: Value) -> None:
+        """The sum of the last two words."""
+        last = add_child(m, platform, "last", LastAdder, self.config)
+        m.d.comb += [last.x.eq(x), last.y.eq(y), self.sum.eq(last.sum)]
+        if not self.config.adds_sums:
+            m.d.comb += self.below.eq(last.below)

@@ -179,11 +179,10 @@ class Element(Block):
             if config.carry_save:
                 m.d.comb += [computed.words[2 * group + index].eq(word) for index, word in enumerate(dot.words)]
                 continue
-            total = dot.sum
+            total, below = dot.sum, dot.below if how.last_width and not config.adds_sums else None
             if "sums" in config.pipeline and not how.holds_sums:
-                total = Signal.like(total, name=f"sums{group}", reset_less=True)
-                with m.If(self.enable_sums):
-                    m.d.sync += total.eq(dot.sum)
+                total = self._held_sum(m, total, f"sums{group}")
+                below = None if below is None else self._held_sum(m, below, f"sums_below{group}")
             if config.adds_sums:
                 m.d.comb += computed.words[group].eq(total)
                 continue
@@ -197,7 +196,8 @@ class Element(Block):
                 self._slots(m, platform, dot, computed, group)
             if how.holds_sums:
                 self._loads(m, dot, "enable_sums")
-                m.d.comb += scale.below.eq(dot.below)
+            if below is not None:
+                m.d.comb += scale.below.eq(below)
             self._loads(m, scale, "enable_factors")
             m.d.comb += scale.sum.eq(total)
             for side, operand in (("a", self.a), ("b", self.b)):
@@ -346,6 +346,13 @@ class Element(Block):
                     m.d.sync += held.eq(value)
                 value = held
         return value
+
+    def _held_sum(self, m: Module, value: Value, name: str) -> Value:
+        """A sum behind the register ``sums``."""
+        held = Signal.like(value, name=name, reset_less=True)
+        with m.If(self.enable_sums):
+            m.d.sync += held.eq(value)
+        return held
 
     def _loads(self, m: Module, block: Any, *enables: str) -> None:
         """Hand on what loads registers of a block, those that there are."""

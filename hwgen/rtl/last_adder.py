@@ -1,4 +1,4 @@
-"""The last adder of a dot product that holds its last two words in a register."""
+"""The last adder of a dot product whose sums are long."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lanes import lanes
-from hwgen.rtl.lanes.windowed import Windowed
 
 __all__ = ["LastAdder"]
 
 
 class LastAdder(Block):
-    """Sum of the last two words, and what is one less.
+    """Sum of the last two words, and what is one less, with which abs(S) needs no carry of its own.
 
     ::
 
         x, y --+--[x + y + 1]--> sum
                +--[x + y]------> below
 
-    It is a module of its own: the sum is long, and may have fast carries while the tree before the register has the
-    smallest adders.
+    It is a module of its own, so that it may have fast carries while the tree before it has the smallest adders.
 
     Parameters
     ----------
     config
-        ``a``, ``b`` and ``dot`` select the lanes, `hwgen.rtl.lanes.windowed.Windowed` or what comes from it.
+        ``a``, ``b`` and ``dot`` select the lanes, of those with a `hwgen.rtl.lanes.interface.Lanes.last_width`.
 
     Attributes
     ----------
     x, y : In(lanes(config).last_width)
         Their sum is S - 1, modulo 2 to their width, the top bit inverted.
-    sum, below : Out(signed)
-        S of the contract, and S - 1.
+    sum : Out(signed)
+        S of the contract.
+    below : Out(signed)
+        S - 1; only where sums are scaled, which takes abs(S).
     latency : int
         0, combinational.
     """
@@ -43,14 +43,16 @@ class LastAdder(Block):
 
     def __init__(self, config: TensorCoreConfig) -> None:
         how = lanes(config)
-        assert isinstance(how, Windowed)
         words = {name: In(unsigned(how.last_width)) for name in ("x", "y")}
-        super().__init__(config, words | {name: Out(signed(how.sum_width)) for name in ("sum", "below")})
+        sums = ("sum",) if config.adds_sums else ("sum", "below")
+        super().__init__(config, words | {name: Out(signed(how.sum_width)) for name in sums})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         x, y = self.x, self.y
-        sums: tuple[tuple[Value, Value], ...] = (self.sum, (Cat(1, x) + Cat(1, y))[1:]), (self.below, x + y)
+        sums: list[tuple[Value, Value]] = [(self.sum, (Cat(1, x) + Cat(1, y))[1:])]
+        if not self.config.adds_sums:
+            sums.append((self.below, x + y))
         for number, total in sums:
             word = Signal(len(x), name=f"{number.name}_word")
             m.d.comb += [word.eq(total), number.eq(Cat(word[:-1], ~word[-1]).as_signed())]

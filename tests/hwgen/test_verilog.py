@@ -21,6 +21,7 @@ from hwgen.package import contents
 from hwgen.package.lint import waivers
 from hwgen.rtl.decode.operand import decoded_as
 from hwgen.rtl.dot import DotProduct
+from hwgen.rtl.lanes import lanes
 from hwgen.rtl.tensor_core import addend_layout, result_layout, step_layout
 
 ROOT = Path(__file__).parents[2]
@@ -176,6 +177,10 @@ def test_number_of_instances(config, generated):
     added = ["aligned_sum" if tree and "addends" not in config.pipeline else "aligned_pair"]
     if config.exact:
         added = ["round_sum", *([] if config.carry_save else ["step_sum"])]
+    if config.bounds.window is not None:
+        added += ["largest_exponent"]
+    if lanes(config).last_width:
+        added += ["last_adder"]
     assert totals == {
         config.identifier: 1,
         **{f"operand_decoder{side}": rows for side, rows in decoders.items()},

@@ -38,7 +38,10 @@ class Lanes(ABC):
     shifts_sums : bool
         Shifts of sub-groups are left to the sums; decoders of elements know nothing of them.
     holds_sums : bool
-        The register ``sums`` stands before the last adder, not behind it; and beside the sum there is what is one less.
+        The register ``sums`` stands before the last adder, not behind it.
+    last_width : int
+        Bits of each of the last two words, where an adder of its own is behind them, see `hwgen.rtl.last_adder`: sums
+        are long there. 0 for lanes that add them up themselves.
     words_width : int
         Bits of each of the two words that `two_words` gives; 0 for lanes that do not.
     shared : bool
@@ -48,6 +51,7 @@ class Lanes(ABC):
     symmetric = True
     shifts_sums = False
     holds_sums = False
+    last_width = 0
     words_width = 0
     shared = False
 
@@ -86,8 +90,15 @@ class Lanes(ABC):
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """Sum S of the contract, of the decoded lanes of both operands, and of words by side.
 
-        If there is a ``register``, everything on the way goes through it once: where two words are left. Lanes that
-        hold the register ``sums`` do it in parts, see `hwgen.rtl.lanes.windowed`.
+        If there is a ``register``, everything on the way goes through it once: where two words are left. Only of lanes
+        without `last_width`.
+        """
+        raise NotImplementedError
+
+    def last_two(self, m: Module, a: Any, b: Any, register: Register | None) -> tuple[Value, Value]:
+        """Two words of `last_width` bits, whose sum is S - 1, its top bit inverted; behind a ``register``, if any.
+
+        Only of lanes with such a width, but for those that cut products to a window, which do it in parts.
         """
         raise NotImplementedError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth.hdl import Module, Signal, Value, ValueLike
@@ -54,27 +54,30 @@ class Shifted(Lanes):
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
+        magnitudes, signs = self.products(m, a, b)
+        return add_signed_in_pairs(m, magnitudes, signs, register)
+
+    def products(self, m: Module, a: Any, b: Any) -> tuple[list[Value], list[Value]]:
+        """Magnitudes and signs of the products of all lanes."""
         sides = [side for side in "ab" if "shift" in dict(self.layout(side))]
-        width = (self.config.a.largest * self.config.b.largest).bit_length()
         magnitudes: list[Value] = []
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
             value: Value = significand_product(m, x, y, name=f"product{index}")
             if sides:
                 value = self._shifted(
-                    m, value, [lane.shift for lane, side in ((x, "a"), (y, "b")) if side in sides], width, index
+                    m, value, [lane.shift for lane, side in ((x, "a"), (y, "b")) if side in sides], index
                 )
-            magnitudes.append(value[:width])
-        return self._added(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)
+            magnitudes.append(value[: self._width])
+        return magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)]
 
-    def _added(
-        self, m: Module, magnitudes: Sequence[Value], signs: Sequence[Value], register: Register | None
-    ) -> Value:
-        """The signed sum of the products of all lanes."""
-        return add_signed_in_pairs(m, magnitudes, signs, register)
+    @property
+    def _width(self) -> int:
+        """Bits of the magnitude of a product."""
+        return (self.config.a.largest * self.config.b.largest).bit_length()
 
-    def _shifted(self, m: Module, value: Value, shifts: list[Value], width: int, index: int) -> Value:
+    def _shifted(self, m: Module, value: Value, shifts: list[Value], index: int) -> Value:
         """The product of a lane, shifted."""
         most = sum(max(self.config.form(side).elements[0].shifts) for side in "ab")
         count = Signal(most.bit_length(), name=f"shift{index}")
         m.d.comb += count.eq(sum(shifts[1:], start=shifts[0]))
-        return shift_left(m, value, count, width=width, name=f"shifted{index}")
+        return shift_left(m, value, count, width=self._width, name=f"shifted{index}")

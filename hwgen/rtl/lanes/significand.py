@@ -10,10 +10,10 @@ from amaranth.lib import data
 
 from hwgen.config.dots import SIGNIFICAND_TABLES
 from hwgen.formats import E1M2, E2M1
-from hwgen.rtl.arithmetic.carry_save import Register, add_words, multiply
+from hwgen.rtl.arithmetic.carry_save import Register, add_words, multiply, two_words
 from hwgen.rtl.lanes.interface import Lanes, is_negative, magnitude_of
 
-__all__ = ["Significand", "add_products", "signed_rows", "significand_product"]
+__all__ = ["Significand", "add_products", "last_two", "significand_product"]
 
 
 def significand_product(m: Module, x: Any, y: Any, *, name: str) -> Signal:
@@ -30,12 +30,25 @@ def add_products(m: Module, magnitudes: Sequence[Value], signs: Sequence[Value],
     tree. Instead of extending signs, each word carries its inverted sign one bit above the product. That adds
     2^w for each lane; for a power of two of them, to which a constant makes up, it inverts the sum's top bit.
     """
-    rows, ones, width = signed_rows(m, magnitudes, signs)
+    rows, ones, width = _signed_rows(m, magnitudes, signs)
     total = add_words(m, rows, ones, width=width, register=register, name="total")
     return Cat(total[:-1], ~total[-1]).as_signed()
 
 
-def signed_rows(m: Module, magnitudes: Sequence[Value], signs: Sequence[Value]) -> tuple[list[Value], list[Value], int]:
+def last_two(m: Module, magnitudes: Sequence[Value], signs: Sequence[Value]) -> tuple[Value, Value]:
+    """Two words whose sum is one less than that of `add_products`, its top bit inverted: for `hwgen.rtl.last_adder`."""
+    rows, ones, width = _signed_rows(m, magnitudes, signs)
+    # With -1 among the words, their sum is what is one less, and the sum itself has a carry in.
+    rows.append(Const(-1, width))
+    while len(ones) > len(rows) - 2:
+        rows.append(ones.pop())
+    x, y = two_words(m, rows, ones, width=width, name="total")
+    return x[1:], y[1:]
+
+
+def _signed_rows(
+    m: Module, magnitudes: Sequence[Value], signs: Sequence[Value]
+) -> tuple[list[Value], list[Value], int]:
     """Words and single bits that `add_products` adds up, and the width of their sum, whose top bit is inverted."""
     words: list[tuple[Value, Value]] = []
     for index, (magnitude, negative) in enumerate(zip(magnitudes, signs, strict=True)):

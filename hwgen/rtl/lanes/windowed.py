@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
-from hwgen.rtl.arithmetic.carry_save import two_words
 from hwgen.rtl.arithmetic.shifters import shift_right
 from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.lanes.interface import Lanes, is_negative
-from hwgen.rtl.lanes.significand import signed_rows, significand_product
+from hwgen.rtl.lanes.significand import last_two, significand_product
 
 __all__ = ["Windowed"]
 
@@ -82,31 +81,24 @@ class Windowed(Lanes):
         return Window(bounds.largest_product.bit_length(), 0).down_to(-bounds.window_shift)
 
     @property
-    def last_width(self) -> int:
-        """Bits of each of the last two words."""
+    def last_width(self) -> int:  # type: ignore[override]
+        """See `Lanes`."""
         return self.window.width + (self.config.bounds.lanes - 1).bit_length() + 1
 
-    def last_two(
+    def aligned(
         self, m: Module, products: Sequence[Value], counts: Sequence[Value], signs: Sequence[Value]
     ) -> tuple[Value, Value]:
-        """Two words whose sum is S - 1, in units of the window's last place, see `hwgen.rtl.last_adder`.
+        """The last two words, in units of the window's last place.
 
         Of the products of all lanes, the places by which each is shifted to the right, and signs.
         """
-        into = self.window
         magnitudes: list[Value] = []
         for index, (product, count) in enumerate(zip(products, counts, strict=True)):
             own = Window(len(product), 0)
-            word = Signal(into.width, name=f"aligned{index}")
-            m.d.comb += word.eq(shift_right(m, product, count, own=own, into=into, name=f"aligned{index}"))
+            word = Signal(self.window.width, name=f"aligned{index}")
+            m.d.comb += word.eq(shift_right(m, product, count, own=own, into=self.window, name=f"aligned{index}"))
             magnitudes.append(word)
-        rows, ones, width = signed_rows(m, magnitudes, signs)
-        # With -1 among the words, their sum is what is one less, and the sum itself has a carry in.
-        rows.append(Const(-1, width))
-        while len(ones) > len(rows) - 2:
-            rows.append(ones.pop())
-        x, y = two_words(m, rows, ones, width=width, name="total")
-        return x[1:], y[1:]
+        return last_two(m, magnitudes, signs)
 
     def infinities(self, m: Module, a: Any, b: Any) -> dict[str, Value]:
         """Whether some product is positive infinity, and whether some is negative; infinity times zero is both."""
