@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import Sharing, lanes
+from hwgen.rtl.lanes.interface import Lanes
 from hwgen.rtl.lanes.windowed import Windowed
 from hwgen.rtl.largest_exponent import LargestExponent
 from hwgen.rtl.last_adder import LastAdder
@@ -88,7 +89,7 @@ class DotProduct(Block):
         self.latency = len(registers)
         members |= {f"enable_{name}": In(1) for name in registers}
         members |= {name: Out(width) for name, width in beside(config).items()}
-        if how.last_width and not config.adds_sums:
+        if how.says_below:
             members["below"] = Out(signed(how.sum_width))
         if how.shared:
             members |= {"half": In(1), "products": Out(products_layout(config))}
@@ -111,7 +112,7 @@ class DotProduct(Block):
             held = self.held(m, "tree", "enable_tree_products", {"products": products})
             m.d.comb += [self.sum.eq(total), self.products.as_value().eq(held["products"])]
         elif how.last_width:
-            self._added(m, platform, *how.last_two(m, self.a, self.b, register))
+            self._added(m, platform, how, "tree", *how.last_two(m, self.a, self.b))
         elif self.config.carry_save:
             found = how.two_words(m, self.a, self.b, words, register)
             m.d.comb += [word.eq(value) for word, value in zip(self.words, found, strict=True)]
@@ -143,12 +144,12 @@ class DotProduct(Block):
             [held[f"{name}{index}"] for index in range(len(pairs))] for name in ("product", "count", "sign")
         )
         x, y = how.aligned(m, products, counts, signs)
-        held = self.held(m, "sums", "enable_sums", {"x": x, "y": y})
-        self._added(m, platform, held["x"], held["y"])
+        self._added(m, platform, how, "sums", x, y)
 
-    def _added(self, m: Module, platform: object, x: Value, y: Value) -> None:
-        """The sum of the last two words."""
+    def _added(self, m: Module, platform: object, how: Lanes, register: str, x: Value, y: Value) -> None:
+        """The sum of the last two words, which a register holds if the pipeline has it."""
+        held = self.held(m, register, f"enable_{register}", {"x": x, "y": y})
         last = add_child(m, platform, "last", LastAdder, self.config)
-        m.d.comb += [last.x.eq(x), last.y.eq(y), self.sum.eq(last.sum)]
-        if not self.config.adds_sums:
+        m.d.comb += [last.x.eq(held["x"]), last.y.eq(held["y"]), self.sum.eq(last.sum)]
+        if how.says_below:
             m.d.comb += self.below.eq(last.below)

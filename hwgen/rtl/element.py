@@ -179,7 +179,7 @@ class Element(Block):
             if config.carry_save:
                 m.d.comb += [computed.words[2 * group + index].eq(word) for index, word in enumerate(dot.words)]
                 continue
-            total, below = dot.sum, dot.below if how.last_width and not config.adds_sums else None
+            total, below = dot.sum, dot.below if how.says_below else None
             if "sums" in config.pipeline and not how.holds_sums:
                 total = self._held_sum(m, total, f"sums{group}")
                 below = None if below is None else self._held_sum(m, below, f"sums_below{group}")

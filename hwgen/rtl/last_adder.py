@@ -44,14 +44,14 @@ class LastAdder(Block):
     def __init__(self, config: TensorCoreConfig) -> None:
         how = lanes(config)
         words = {name: In(unsigned(how.last_width)) for name in ("x", "y")}
-        sums = ("sum",) if config.adds_sums else ("sum", "below")
+        sums = ("sum", "below") if how.says_below else ("sum",)
         super().__init__(config, words | {name: Out(signed(how.sum_width)) for name in sums})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         x, y = self.x, self.y
         sums: list[tuple[Value, Value]] = [(self.sum, (Cat(1, x) + Cat(1, y))[1:])]
-        if not self.config.adds_sums:
+        if lanes(self.config).says_below:
             sums.append((self.below, x + y))
         for number, total in sums:
             word = Signal(len(x), name=f"{number.name}_word")

@@ -178,7 +178,7 @@ class ScaleProduct(Block):
             "sign": Out(1),
             "magnitude": Out(unsigned(term_width(config))),
         }
-        if lanes(config).last_width:
+        if lanes(config).says_below:
             members["below"] = In(signed(lanes(config).sum_width))
         if config.excludes_empty:
             members["empty"] = Out(1)
@@ -209,7 +209,7 @@ class ScaleProduct(Block):
         """abs(S)."""
         absolute = Signal(len(self.sum) - 1)
         sign = self.sum[-1]
-        if lanes(self.config).last_width:
+        if lanes(self.config).says_below:
             m.d.comb += absolute.eq(Mux(sign, ~self.below[:-1], self.sum[:-1]))
         else:
             m.d.comb += absolute.eq((self.sum[:-1] ^ sign.replicate(len(absolute))) + sign)

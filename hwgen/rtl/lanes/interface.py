@@ -95,8 +95,13 @@ class Lanes(ABC):
         """
         raise NotImplementedError
 
-    def last_two(self, m: Module, a: Any, b: Any, register: Register | None) -> tuple[Value, Value]:
-        """Two words of `last_width` bits, whose sum is S - 1, its top bit inverted; behind a ``register``, if any.
+    @property
+    def says_below(self) -> bool:
+        """Beside the sum there is what is one less: of long sums that are scaled, which takes abs(S)."""
+        return self.last_width > 0 and not self.config.adds_sums
+
+    def last_two(self, m: Module, a: Any, b: Any) -> tuple[Value, Value]:
+        """Two words of `last_width` bits, whose sum is S - 1, its top bit inverted.
 
         Only of lanes with such a width, but for those that cut products to a window, which do it in parts.
         """

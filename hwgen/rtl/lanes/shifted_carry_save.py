@@ -6,9 +6,8 @@ from typing import Any
 
 from amaranth.hdl import Module, Value
 
-from hwgen.rtl.arithmetic.carry_save import Register
 from hwgen.rtl.lanes.shifted import Shifted
-from hwgen.rtl.lanes.significand import last_two
+from hwgen.rtl.lanes.significand import last_two, signed_width
 
 __all__ = ["ShiftedCarrySave"]
 
@@ -30,13 +29,8 @@ class ShiftedCarrySave(Shifted):
     @property
     def last_width(self) -> int:  # type: ignore[override]
         """See `Lanes`."""
-        return self._width + (self.config.bounds.lanes - 1).bit_length() + 1
+        return signed_width(self._width, self.config.bounds.lanes)
 
-    def last_two(self, m: Module, a: Any, b: Any, register: Register | None) -> tuple[Value, Value]:
+    def last_two(self, m: Module, a: Any, b: Any) -> tuple[Value, Value]:
         """See `Lanes`."""
-        magnitudes, signs = self.products(m, a, b)
-        x, y = last_two(m, magnitudes, signs)
-        if register is None:
-            return x, y
-        held = register({"x": x, "y": y})
-        return held["x"], held["y"]
+        return last_two(m, *self.products(m, a, b))

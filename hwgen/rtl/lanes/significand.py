@@ -13,7 +13,7 @@ from hwgen.formats import E1M2, E2M1
 from hwgen.rtl.arithmetic.carry_save import Register, add_words, multiply, two_words
 from hwgen.rtl.lanes.interface import Lanes, is_negative, magnitude_of
 
-__all__ = ["Significand", "add_products", "last_two", "significand_product"]
+__all__ = ["Significand", "add_products", "last_two", "signed_width", "significand_product"]
 
 
 def significand_product(m: Module, x: Any, y: Any, *, name: str) -> Signal:
@@ -46,6 +46,11 @@ def last_two(m: Module, magnitudes: Sequence[Value], signs: Sequence[Value]) -> 
     return x[1:], y[1:]
 
 
+def signed_width(magnitude: int, count: int) -> int:
+    """Bits of the sum of so many signed numbers, whose magnitudes have so many bits."""
+    return magnitude + (count - 1).bit_length() + 1
+
+
 def _signed_rows(
     m: Module, magnitudes: Sequence[Value], signs: Sequence[Value]
 ) -> tuple[list[Value], list[Value], int]:
@@ -57,7 +62,7 @@ def _signed_rows(
         m.d.comb += [sign.eq(negative), word.eq(Cat(magnitude ^ sign.replicate(len(magnitude)), ~sign))]
         words.append((word, sign))
     log = (len(magnitudes) - 1).bit_length()
-    width = len(magnitudes[0]) + log + 1
+    width = signed_width(len(magnitudes[0]), len(magnitudes))
     rows = [word for word, _ in words]
     if missing := (1 << log) - len(magnitudes):
         rows.append(Const(missing << len(magnitudes[0]), width))

@@ -12,7 +12,7 @@ from hwgen.rtl.arithmetic.shifters import shift_right
 from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.lanes.interface import Lanes, is_negative
-from hwgen.rtl.lanes.significand import last_two, significand_product
+from hwgen.rtl.lanes.significand import last_two, signed_width, significand_product
 
 __all__ = ["Windowed"]
 
@@ -83,7 +83,7 @@ class Windowed(Lanes):
     @property
     def last_width(self) -> int:  # type: ignore[override]
         """See `Lanes`."""
-        return self.window.width + (self.config.bounds.lanes - 1).bit_length() + 1
+        return signed_width(self.window.width, self.config.bounds.lanes)
 
     def aligned(
         self, m: Module, products: Sequence[Value], counts: Sequence[Value], signs: Sequence[Value]
