@@ -18,6 +18,8 @@ _BIAS = 127
 _SIGNIFICAND = 24
 _BELOW = 25
 """Bits of the window below the unit of the sum: what 24 bits and one for rounding need beside a C that is smaller."""
+_GROUP = 3
+"""A group that is compared with the sign as a whole has 2^3 bits."""
 
 
 class RoundSum(Block):
@@ -85,15 +87,19 @@ class RoundSum(Block):
     def _normalised(self, m: Module, value: Value, negative: Value) -> tuple[Value, Value, Value]:
         """Shift the first bit that is not the sign to the top.
 
+        All groups of eight bits are compared with the sign at once. So shifts by eight and more need not wait for one
+        another. The last three look at what the shift before leaves.
+
         Returns the 25 leading bits, whether there are ones below them, and the shift count.
         """
+        coarse = self._groups_of_sign(m, value, negative)
         skips: list[Signal] = []
         sticky: Value = Value.cast(0)
         for log in reversed(range((len(value) - 1).bit_length())):
             step = 1 << log
             skip = Signal(name=f"skip{step}")
             top = value[-step:]
-            m.d.comb += skip.eq(Mux(negative, top.all(), ~top.any()))
+            m.d.comb += skip.eq(coarse[log - _GROUP] if log >= _GROUP else Mux(negative, top.all(), ~top.any()))
             # What is left to come shifts by less than this step; no lower bit can get among the leading ones.
             width = min(len(value), _SIGNIFICAND + step)
             low = len(value) - width
@@ -108,6 +114,25 @@ class RoundSum(Block):
             skips.insert(0, skip)
             value = shifted
         return value, sticky, Cat(*skips)
+
+    def _groups_of_sign(self, m: Module, value: Value, negative: Value) -> Value:
+        """How many groups of eight bits are the sign alone, from the top down, in binary."""
+        size = 1 << _GROUP
+        # The count is never more than all groups but the last.
+        groups = [value[high - size : high] for high in range(len(value), size, -size)]
+        same = Signal(len(groups), name="same")
+        led = Signal(len(groups), name="led")  # by groups of the sign alone
+        m.d.comb += same.eq(Cat(Mux(negative, group.all(), ~group.any()) for group in groups))
+        m.d.comb += led.eq(Cat(same[: number + 1].all() for number in range(len(groups))))
+        bits = []
+        for log in range((len(value) - 1).bit_length() - _GROUP):
+            # Bit `log` of the count is one from each odd multiple of its weight up to the next even one.
+            bit: Value = Const(0, 1)
+            for start in range(1 << log, len(groups) + 1, 2 << log):
+                end = start + (1 << log)
+                bit |= led[start - 1] & (~led[end - 1] if end <= len(groups) else 1)
+            bits.append(bit)
+        return Cat(*bits)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
