@@ -454,7 +454,6 @@ module int8_exact_small_accumulate(clk, c, complete, enable_normal, enable_sum, 
   wire not_first;
   wire [31:0] following_and;
   wire [33:0] following_sum_wide;
-  wire nan_seen_next;
   wire c_held_enable;
   input [31:0] c;
   wire [31:0] c;
@@ -474,21 +473,17 @@ module int8_exact_small_accumulate(clk, c, complete, enable_normal, enable_sum, 
   input first;
   wire first;
   wire [31:0] following;
-  reg nan_seen;
   wire [31:0] round_sum;
   wire [19:0] step_sum;
   reg [31:0] sum;
   input [19:0] terms;
   wire [19:0] terms;
+  assign not_first = ~ first;
   assign following_and = sum & {32{not_first}};
   assign following_sum_wide = { following_and, 1'h1 } + { {12{step_sum[19]}}, step_sum, 1'h0 };
   assign round_sum = sum & {32{complete}};
-  assign not_first = ~ first;
-  assign nan_seen_next = nan_seen & not_first;
   always @(posedge clk)
     if (c_held_enable) c_held <= c;
-  always @(posedge clk)
-    if (enable_sum) nan_seen <= nan_seen_next;
   always @(posedge clk)
     if (enable_sum) sum <= following;
   assign c_held_enable = & { enable_sum, first };
@@ -499,7 +494,6 @@ module int8_exact_small_accumulate(clk, c, complete, enable_normal, enable_sum, 
     .d(d),
     .enable_normal(enable_normal),
     .enable_total(enable_total),
-    .nan(nan_seen),
     .sum(round_sum)
   );
   int8_exact_small_step_sum step (
@@ -1896,7 +1890,7 @@ module int8_exact_small_operand_decoder_b(codes, operand);
   assign operand = { element0_15_lane, element0_14_lane, element0_13_lane, element0_12_lane, element0_11_lane, element0_10_lane, element0_9_lane, element0_8_lane, element0_7_lane, element0_6_lane, element0_5_lane, element0_4_lane, element0_3_lane, element0_2_lane, element0_1_lane, element0_0_lane };
 endmodule
 
-module int8_exact_small_round_sum(clk, c, enable_normal, enable_total, nan, sum, d);
+module int8_exact_small_round_sum(clk, c, enable_normal, enable_total, sum, d);
   wire [8:0] c_30_23_minus_101_wide;
   wire c_by1_not;
   wire [6:0] c_by1_and;
@@ -1986,10 +1980,8 @@ module int8_exact_small_round_sum(clk, c, enable_normal, enable_total, nan, sum,
   wire [8:0] total_c_30_23_minus_126_wide;
   wire normal_magnitude_above;
   wire total_c_30_23_above_182;
-  wire normal_magnitude_or;
   wire all_total_c_30_23;
   wire any_total_c_22_0;
-  wire all_total_c_30_23_and_any_total_c_22_0;
   wire [31:0] d_wide;
   wire total_beneath_next;
   wire [22:0] normal_magnitude_choice;
@@ -2003,7 +1995,7 @@ module int8_exact_small_round_sum(clk, c, enable_normal, enable_total, nan, sum,
   wire total_c_31_xor_total_sum_81;
   wire d_sign_and_2;
   wire d_sign_choice;
-  wire not_nan_48;
+  wire not_nan;
   wire d_sign_next;
   wire normal_increment_or;
   wire normal_increment_or_2;
@@ -2016,7 +2008,7 @@ module int8_exact_small_round_sum(clk, c, enable_normal, enable_total, nan, sum,
   wire [69:0] c_by16_wide;
   wire half_or_5;
   wire normal_magnitude_and_2;
-  wire normal_magnitude_or_2;
+  wire normal_magnitude_or;
   input [31:0] c;
   wire [31:0] c;
   wire [24:0] c_by1;
@@ -2044,9 +2036,7 @@ module int8_exact_small_round_sum(clk, c, enable_normal, enable_total, nan, sum,
   wire half;
   wire [23:0] kept;
   wire [9:0] led;
-  input nan;
   wire nan;
-  wire nan_48;
   wire [24:0] normal1;
   wire [39:0] normal16;
   wire [25:0] normal2;
@@ -2068,7 +2058,6 @@ module int8_exact_small_round_sum(clk, c, enable_normal, enable_total, nan, sum,
   wire [31:0] sum;
   reg total_beneath;
   reg [31:0] total_c;
-  reg total_nan;
   reg [81:0] total_sum;
   wire [56:0] upper;
   assign any_c_30_23 = | c[30:23];
@@ -2133,15 +2122,17 @@ module int8_exact_small_round_sum(clk, c, enable_normal, enable_total, nan, sum,
   assign skip64 = & { same[7:1], led[0] };
   assign led[8] = & { same[8:1], led[0] };
   assign led[9] = & { same[9:1], led[0] };
+  assign skip32 = led[3] & not_skip64;
   assign { normal64_wide[207:81], normal64 } = skip64 ? { 63'h0000000000000000, total_sum[80:0], 64'h0000000000000000 } : { 127'h00000000000000000000000000000000, total_sum[80:0] };
   assign led_0_and_not_led_1 = led[0] & not_led_1;
   assign led_2_and_not_led_3 = led[2] & not_led_3;
   assign led_4_and_not_led_5 = led[4] & not_led_5;
   assign led_6_and_not_skip64 = led[6] & not_skip64;
+  assign skip8_or_3 = skip8_or_2 | led_6_and_not_skip64;
   assign led_8_and_not_led_9 = led[8] & not_led_9;
+  assign skip8 = skip8_or_3 | led_8_and_not_led_9;
   assign led_1_and_not_led_3 = led[1] & not_led_3;
   assign led_5_and_not_skip64 = led[5] & not_skip64;
-  assign skip32 = led[3] & not_skip64;
   assign not_skip32 = ~ skip32;
   assign any_normal64_24_0 = | normal64[24:0];
   assign dropped32 = not_skip32 & any_normal64_24_0;
@@ -2154,9 +2145,7 @@ module int8_exact_small_round_sum(clk, c, enable_normal, enable_total, nan, sum,
   assign skip8_or = led_0_and_not_led_1 | led_2_and_not_led_3;
   assign not_led_5 = ~ led[5];
   assign skip8_or_2 = skip8_or | led_4_and_not_led_5;
-  assign skip8_or_3 = skip8_or_2 | led_6_and_not_skip64;
   assign not_led_9 = ~ led[9];
-  assign skip8 = skip8_or_3 | led_8_and_not_led_9;
   assign not_led_3 = ~ led[3];
   assign skip16_or = led_1_and_not_led_3 | led_5_and_not_skip64;
   assign skip16 = skip16_or | led[9];
@@ -2200,31 +2189,29 @@ module int8_exact_small_round_sum(clk, c, enable_normal, enable_total, nan, sum,
   assign normal_magnitude_and_2 = total_c_30_23_minus_126_wide[8] & normal_magnitude_above;
   assign total_c_30_23_above_182 = total_c[30:23] > 8'hb6;
   assign normal_magnitude_or = normal_magnitude_and_2 | total_c_30_23_above_182;
-  assign normal_magnitude_or_2 = normal_magnitude_or | total_nan;
   assign all_total_c_30_23 = & total_c[30:23];
   assign any_total_c_22_0 = | total_c[22:0];
-  assign all_total_c_30_23_and_any_total_c_22_0 = all_total_c_30_23 & any_total_c_22_0;
-  assign nan_48 = total_nan | all_total_c_30_23_and_any_total_c_22_0;
+  assign nan = all_total_c_30_23 & any_total_c_22_0;
   assign { d_wide[31], d[30:0] } = normal_magnitude + normal_increment;
   assign total_beneath_next = | c_by64[23:0];
-  assign normal_magnitude_choice = normal_magnitude_or_2 ? total_c[22:0] : kept[22:0];
+  assign normal_magnitude_choice = normal_magnitude_or ? total_c[22:0] : kept[22:0];
   assign normal_magnitude_difference_wide = 8'hb6 - { skip64, skip32, skip16, skip8, skip4, skip2, skip1 };
   assign normal_magnitude_and = normal_magnitude_difference_wide[7:0] & {8{kept[23]}};
-  assign normal_magnitude_choice_2 = normal_magnitude_or_2 ? total_c[30:23] : normal_magnitude_and;
-  assign normal_magnitude_next = { normal_magnitude_choice_2, normal_magnitude_choice } | {31{nan_48}};
+  assign normal_magnitude_choice_2 = normal_magnitude_or ? total_c[30:23] : normal_magnitude_and;
+  assign normal_magnitude_next = { normal_magnitude_choice_2, normal_magnitude_choice } | {31{nan}};
   assign any_total_c_30_23 = | total_c[30:23];
   assign any_total_c_30_23_or_any_total_c_22_0 = any_total_c_30_23 | any_total_c_22_0;
   assign d_sign_and = total_c[31] & any_total_c_30_23_or_any_total_c_22_0;
   assign total_c_31_xor_total_sum_81 = total_c[31] ^ total_sum[81];
   assign d_sign_and_2 = total_c_31_xor_total_sum_81 & kept[23];
-  assign d_sign_choice = normal_magnitude_or_2 ? d_sign_and : d_sign_and_2;
-  assign not_nan_48 = ~ nan_48;
-  assign d_sign_next = d_sign_choice & not_nan_48;
+  assign d_sign_choice = normal_magnitude_or ? d_sign_and : d_sign_and_2;
+  assign not_nan = ~ nan;
+  assign d_sign_next = d_sign_choice & not_nan;
   assign normal_increment_or = half_or_5 | half;
   assign normal_increment_or_2 = half_or_5 | kept[0];
   assign normal_increment_and = half & normal_increment_or_2;
   assign normal_increment_choice = normal_increment_or ? normal_increment_and : total_sum[81];
-  assign normal_increment_not = ~ normal_magnitude_or_2;
+  assign normal_increment_not = ~ normal_magnitude_or;
   assign normal_increment_next = normal_increment_choice & normal_increment_not;
   always @(posedge clk)
     if (enable_normal) normal_increment <= normal_increment_next;
@@ -2233,13 +2220,12 @@ module int8_exact_small_round_sum(clk, c, enable_normal, enable_total, nan, sum,
   always @(posedge clk)
     if (enable_normal) normal_magnitude <= normal_magnitude_next;
   always @(posedge clk)
-    if (enable_total) total_nan <= nan;
-  always @(posedge clk)
     if (enable_total) total_c <= c;
   always @(posedge clk)
     if (enable_total) total_beneath <= total_beneath_next;
   always @(posedge clk)
     if (enable_total) total_sum <= { upper, c_by64[48:24] };
+  assign upper_wide[57:1] = upper;
   assign normal64_wide[80:0] = normal64;
   assign normal32_wide[80:25] = normal32;
   assign normal16_wide[55:16] = normal16;
@@ -2249,7 +2235,6 @@ module int8_exact_small_round_sum(clk, c, enable_normal, enable_total, nan, sum,
   assign normal1_wide[25:1] = normal1;
   assign c_by2_wide[26:0] = c_by2;
   assign d_wide[30:0] = d[30:0];
-  assign upper_wide[57:1] = upper;
   assign c_by64_wide[104:0] = c_by64;
   assign c_by32_wide[86:0] = c_by32;
   assign c_by4_wide[30:0] = c_by4;

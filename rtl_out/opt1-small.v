@@ -456,7 +456,6 @@ module opt1_small_accumulate(clk, c, complete, enable_normal, enable_resolved, e
   wire [31:0] following_3_0_carry_and;
   wire [31:0] following_3_0_carry_and_2;
   wire [31:0] following_3_0_carry_wide;
-  wire nan_seen_next;
   wire [31:0] resolved_and;
   wire [31:0] resolved_and_2;
   wire [32:0] resolved_sum_wide;
@@ -492,8 +491,6 @@ module opt1_small_accumulate(clk, c, complete, enable_normal, enable_resolved, e
   wire [31:0] following_2_0_sum;
   wire [31:0] following_3_0_carry;
   wire [31:0] following_3_0_sum;
-  reg nan_resolved;
-  reg nan_seen;
   reg [31:0] resolved;
   reg [31:0] sum;
   input [39:0] terms;
@@ -505,6 +502,7 @@ module opt1_small_accumulate(clk, c, complete, enable_normal, enable_resolved, e
   assign following_1_0_carry_and = following_1_0_sum_and & { 12'h000, terms_19_0_xor_terms_39_20 };
   assign { following_1_0_carry_wide[31], following_1_0_carry[31:1] } = { 12'h000, terms_19_0_and_terms_39_20 } | following_1_0_carry_and;
   assign { following_2_0_sum_wide[32], following_2_0_sum } = { following_2_0_sum_part_wide[32:19], following_2_0_sum_and[18], following_2_0_sum_part_wide[17], following_2_0_sum_and[16], following_2_0_sum_part_wide[15], following_2_0_sum_and[14], following_2_0_sum_part_wide[13:12], following_2_0_sum_and[11:0] } ^ { 1'h0, following_1_0_sum };
+  assign not_first = ~ first;
   assign following_2_0_sum_and = { carry[31:1], 1'h0 } & {32{not_first}};
   assign following_2_0_carry_and = { 1'h0, following_1_0_sum } & { following_2_0_sum_part_wide[32:19], following_2_0_sum_and[18], following_2_0_sum_part_wide[17], following_2_0_sum_and[16], following_2_0_sum_part_wide[15], following_2_0_sum_and[14], following_2_0_sum_part_wide[13:12], following_2_0_sum_and[11:0] };
   assign { following_2_0_carry_wide[32:31], following_2_0_carry[31:1] } = { 1'h0, following_2_0_sum_and[31:19], 1'h0, following_2_0_sum_and[17], 1'h0, following_2_0_sum_and[15], 1'h0, following_2_0_sum_and[13:12], 12'h000 } | following_2_0_carry_and;
@@ -513,21 +511,15 @@ module opt1_small_accumulate(clk, c, complete, enable_normal, enable_resolved, e
   assign following_3_0_sum_xor = { following_1_0_carry[31:1], 1'h0 } ^ following_2_0_sum;
   assign following_3_0_carry_and_2 = { following_2_0_carry[31:1], 1'h0 } & following_3_0_sum_xor;
   assign { following_3_0_carry_wide[31], following_3_0_carry[31:1] } = following_3_0_carry_and | following_3_0_carry_and_2;
-  assign not_first = ~ first;
-  assign nan_seen_next = nan_seen & not_first;
   assign resolved_and = sum & {32{complete}};
   assign resolved_and_2 = { carry[31:1], 1'h0 } & {32{complete}};
   assign resolved_sum_wide = resolved_and + resolved_and_2;
-  always @(posedge clk)
-    if (enable_resolved) nan_resolved <= nan_seen;
   always @(posedge clk)
     if (enable_resolved) c_resolved <= c_held;
   always @(posedge clk)
     if (enable_resolved) resolved <= resolved_sum_wide[31:0];
   always @(posedge clk)
     if (c_held_enable) c_held <= c;
-  always @(posedge clk)
-    if (enable_sum) nan_seen <= nan_seen_next;
   always @(posedge clk)
     if (enable_sum) sum <= following_3_0_sum;
   reg [30:0] carry_31_1;
@@ -542,11 +534,10 @@ module opt1_small_accumulate(clk, c, complete, enable_normal, enable_resolved, e
     .d(d),
     .enable_normal(enable_normal),
     .enable_total(enable_total),
-    .nan(nan_resolved),
     .sum(resolved)
   );
-  assign following_3_0_carry_wide[30:0] = following_3_0_carry[31:1];
   assign following_2_0_carry_wide[30:0] = following_2_0_carry[31:1];
+  assign following_3_0_carry_wide[30:0] = following_3_0_carry[31:1];
   assign following_2_0_sum_wide[31:0] = following_2_0_sum;
   assign { following_2_0_sum_part_wide[18], following_2_0_sum_part_wide[16], following_2_0_sum_part_wide[14], following_2_0_sum_part_wide[11:0] } = { following_2_0_sum_and[18], following_2_0_sum_and[16], following_2_0_sum_and[14], following_2_0_sum_and[11:0] };
   assign following_1_0_carry_wide[30:0] = following_1_0_carry[31:1];
@@ -1950,7 +1941,7 @@ module opt1_small_operand_decoder_b(codes, operand);
   assign operand = { element0_15_lane, element0_14_lane, element0_13_lane, element0_12_lane, element0_11_lane, element0_10_lane, element0_9_lane, element0_8_lane, element0_7_lane, element0_6_lane, element0_5_lane, element0_4_lane, element0_3_lane, element0_2_lane, element0_1_lane, element0_0_lane };
 endmodule
 
-module opt1_small_round_sum(clk, c, enable_normal, enable_total, nan, sum, d);
+module opt1_small_round_sum(clk, c, enable_normal, enable_total, sum, d);
   wire [8:0] c_30_23_minus_101_wide;
   wire c_by1_not;
   wire [6:0] c_by1_and;
@@ -2040,10 +2031,8 @@ module opt1_small_round_sum(clk, c, enable_normal, enable_total, nan, sum, d);
   wire [8:0] total_c_30_23_minus_126_wide;
   wire normal_magnitude_above;
   wire total_c_30_23_above_182;
-  wire normal_magnitude_or;
   wire all_total_c_30_23;
   wire any_total_c_22_0;
-  wire all_total_c_30_23_and_any_total_c_22_0;
   wire [31:0] d_wide;
   wire total_beneath_next;
   wire [22:0] normal_magnitude_choice;
@@ -2057,7 +2046,7 @@ module opt1_small_round_sum(clk, c, enable_normal, enable_total, nan, sum, d);
   wire total_c_31_xor_total_sum_81;
   wire d_sign_and_2;
   wire d_sign_choice;
-  wire not_nan_48;
+  wire not_nan;
   wire d_sign_next;
   wire normal_increment_or;
   wire normal_increment_or_2;
@@ -2070,7 +2059,7 @@ module opt1_small_round_sum(clk, c, enable_normal, enable_total, nan, sum, d);
   wire [69:0] c_by16_wide;
   wire half_or_5;
   wire normal_magnitude_and_2;
-  wire normal_magnitude_or_2;
+  wire normal_magnitude_or;
   input [31:0] c;
   wire [31:0] c;
   wire [24:0] c_by1;
@@ -2098,9 +2087,7 @@ module opt1_small_round_sum(clk, c, enable_normal, enable_total, nan, sum, d);
   wire half;
   wire [23:0] kept;
   wire [9:0] led;
-  input nan;
   wire nan;
-  wire nan_48;
   wire [24:0] normal1;
   wire [39:0] normal16;
   wire [25:0] normal2;
@@ -2122,7 +2109,6 @@ module opt1_small_round_sum(clk, c, enable_normal, enable_total, nan, sum, d);
   wire [31:0] sum;
   reg total_beneath;
   reg [31:0] total_c;
-  reg total_nan;
   reg [81:0] total_sum;
   wire [56:0] upper;
   assign any_c_30_23 = | c[30:23];
@@ -2187,15 +2173,17 @@ module opt1_small_round_sum(clk, c, enable_normal, enable_total, nan, sum, d);
   assign skip64 = & { same[7:1], led[0] };
   assign led[8] = & { same[8:1], led[0] };
   assign led[9] = & { same[9:1], led[0] };
+  assign skip32 = led[3] & not_skip64;
   assign { normal64_wide[207:81], normal64 } = skip64 ? { 63'h0000000000000000, total_sum[80:0], 64'h0000000000000000 } : { 127'h00000000000000000000000000000000, total_sum[80:0] };
   assign led_0_and_not_led_1 = led[0] & not_led_1;
   assign led_2_and_not_led_3 = led[2] & not_led_3;
   assign led_4_and_not_led_5 = led[4] & not_led_5;
   assign led_6_and_not_skip64 = led[6] & not_skip64;
+  assign skip8_or_3 = skip8_or_2 | led_6_and_not_skip64;
   assign led_8_and_not_led_9 = led[8] & not_led_9;
+  assign skip8 = skip8_or_3 | led_8_and_not_led_9;
   assign led_1_and_not_led_3 = led[1] & not_led_3;
   assign led_5_and_not_skip64 = led[5] & not_skip64;
-  assign skip32 = led[3] & not_skip64;
   assign not_skip32 = ~ skip32;
   assign any_normal64_24_0 = | normal64[24:0];
   assign dropped32 = not_skip32 & any_normal64_24_0;
@@ -2208,9 +2196,7 @@ module opt1_small_round_sum(clk, c, enable_normal, enable_total, nan, sum, d);
   assign skip8_or = led_0_and_not_led_1 | led_2_and_not_led_3;
   assign not_led_5 = ~ led[5];
   assign skip8_or_2 = skip8_or | led_4_and_not_led_5;
-  assign skip8_or_3 = skip8_or_2 | led_6_and_not_skip64;
   assign not_led_9 = ~ led[9];
-  assign skip8 = skip8_or_3 | led_8_and_not_led_9;
   assign not_led_3 = ~ led[3];
   assign skip16_or = led_1_and_not_led_3 | led_5_and_not_skip64;
   assign skip16 = skip16_or | led[9];
@@ -2254,31 +2240,29 @@ module opt1_small_round_sum(clk, c, enable_normal, enable_total, nan, sum, d);
   assign normal_magnitude_and_2 = total_c_30_23_minus_126_wide[8] & normal_magnitude_above;
   assign total_c_30_23_above_182 = total_c[30:23] > 8'hb6;
   assign normal_magnitude_or = normal_magnitude_and_2 | total_c_30_23_above_182;
-  assign normal_magnitude_or_2 = normal_magnitude_or | total_nan;
   assign all_total_c_30_23 = & total_c[30:23];
   assign any_total_c_22_0 = | total_c[22:0];
-  assign all_total_c_30_23_and_any_total_c_22_0 = all_total_c_30_23 & any_total_c_22_0;
-  assign nan_48 = total_nan | all_total_c_30_23_and_any_total_c_22_0;
+  assign nan = all_total_c_30_23 & any_total_c_22_0;
   assign { d_wide[31], d[30:0] } = normal_magnitude + normal_increment;
   assign total_beneath_next = | c_by64[23:0];
-  assign normal_magnitude_choice = normal_magnitude_or_2 ? total_c[22:0] : kept[22:0];
+  assign normal_magnitude_choice = normal_magnitude_or ? total_c[22:0] : kept[22:0];
   assign normal_magnitude_difference_wide = 8'hb6 - { skip64, skip32, skip16, skip8, skip4, skip2, skip1 };
   assign normal_magnitude_and = normal_magnitude_difference_wide[7:0] & {8{kept[23]}};
-  assign normal_magnitude_choice_2 = normal_magnitude_or_2 ? total_c[30:23] : normal_magnitude_and;
-  assign normal_magnitude_next = { normal_magnitude_choice_2, normal_magnitude_choice } | {31{nan_48}};
+  assign normal_magnitude_choice_2 = normal_magnitude_or ? total_c[30:23] : normal_magnitude_and;
+  assign normal_magnitude_next = { normal_magnitude_choice_2, normal_magnitude_choice } | {31{nan}};
   assign any_total_c_30_23 = | total_c[30:23];
   assign any_total_c_30_23_or_any_total_c_22_0 = any_total_c_30_23 | any_total_c_22_0;
   assign d_sign_and = total_c[31] & any_total_c_30_23_or_any_total_c_22_0;
   assign total_c_31_xor_total_sum_81 = total_c[31] ^ total_sum[81];
   assign d_sign_and_2 = total_c_31_xor_total_sum_81 & kept[23];
-  assign d_sign_choice = normal_magnitude_or_2 ? d_sign_and : d_sign_and_2;
-  assign not_nan_48 = ~ nan_48;
-  assign d_sign_next = d_sign_choice & not_nan_48;
+  assign d_sign_choice = normal_magnitude_or ? d_sign_and : d_sign_and_2;
+  assign not_nan = ~ nan;
+  assign d_sign_next = d_sign_choice & not_nan;
   assign normal_increment_or = half_or_5 | half;
   assign normal_increment_or_2 = half_or_5 | kept[0];
   assign normal_increment_and = half & normal_increment_or_2;
   assign normal_increment_choice = normal_increment_or ? normal_increment_and : total_sum[81];
-  assign normal_increment_not = ~ normal_magnitude_or_2;
+  assign normal_increment_not = ~ normal_magnitude_or;
   assign normal_increment_next = normal_increment_choice & normal_increment_not;
   always @(posedge clk)
     if (enable_normal) normal_increment <= normal_increment_next;
@@ -2287,13 +2271,12 @@ module opt1_small_round_sum(clk, c, enable_normal, enable_total, nan, sum, d);
   always @(posedge clk)
     if (enable_normal) normal_magnitude <= normal_magnitude_next;
   always @(posedge clk)
-    if (enable_total) total_nan <= nan;
-  always @(posedge clk)
     if (enable_total) total_c <= c;
   always @(posedge clk)
     if (enable_total) total_beneath <= total_beneath_next;
   always @(posedge clk)
     if (enable_total) total_sum <= { upper, c_by64[48:24] };
+  assign upper_wide[57:1] = upper;
   assign normal64_wide[80:0] = normal64;
   assign normal32_wide[80:25] = normal32;
   assign normal16_wide[55:16] = normal16;
@@ -2303,7 +2286,6 @@ module opt1_small_round_sum(clk, c, enable_normal, enable_total, nan, sum, d);
   assign normal1_wide[25:1] = normal1;
   assign c_by2_wide[26:0] = c_by2;
   assign d_wide[30:0] = d[30:0];
-  assign upper_wide[57:1] = upper;
   assign c_by64_wide[104:0] = c_by64;
   assign c_by32_wide[86:0] = c_by32;
   assign c_by4_wide[30:0] = c_by4;

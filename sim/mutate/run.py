@@ -80,13 +80,12 @@ CORES = (
         for name, dot in (
             *(("if4", "merged"), ("mxfp4", "merged"), ("blockdialect", "signed"), ("w4a8", "shifted")),
             *(("mxfp8-e5m2", "windowed"), ("hif4", "nested"), ("int8", "multiplier")),
-            ("mixfp4-mx-multi", "merged"),
+            *(("mxint8", "booth"), ("mxfp6-e3m2", "shifted-carry-save"), ("l-mul", "additive")),
+            *(("opt1", "booth"), ("mixfp4-mx-multi", "merged")),
         )
     ),
 )
-"""Cores that have all numerics, slots and registers, and loops of 1 to 5 cycles.
-
-They have all micro-architectures but ``booth``, ``shifted-carry-save`` and ``additive``, and accumulators of one word.
+"""Cores that have all micro-architectures, numerics, accumulators, slots and registers, and loops of 1 to 5 cycles.
 
 Their formats have scales with factors, powers of two, many kinds of elements, infinities, shifted sub-groups, and no
 scale. One core has scales at half the rate, too.

@@ -7,7 +7,7 @@ from amaranth.hdl import Const, Module, Signal, signed
 from hwgen.rtl.accumulate.exact import ExactAccumulate
 from hwgen.rtl.accumulate.fixed_point import sum_width
 from hwgen.rtl.accumulate.stepwise import FP32
-from hwgen.rtl.accumulate.terms import term_nan
+from hwgen.rtl.accumulate.terms import may_be_nan, term_nan
 from hwgen.rtl.arithmetic.carry_save import two_words
 from hwgen.rtl.lanes import lanes
 
@@ -61,17 +61,20 @@ class CarrySaveAccumulate(ExactAccumulate):
         above = Const(-config.sums * lanes(config).words_above, width)
         # Words as a whole: no carry goes further than a place for each level of the tree.
         following = two_words(m, [*self.terms.words, *kept, above], [], width=width, name="following")
-        c, nan = Signal(FP32, name="c_held", reset_less=True), Signal(name="nan_seen", reset_less=True)
+        c = Signal(FP32, name="c_held", reset_less=True)
         with m.If(self.enable_sum):
             m.d.sync += [each.eq(word[1:]) for each, word in zip(held, following, strict=True)]
-            m.d.sync += nan.eq(term_nan(config, self.terms) | (nan & ~self.first))
             with m.If(self.first):
                 m.d.sync += c.eq(self.c)
+        nan = self._seen(m, term_nan(config, self.terms), self.first) if may_be_nan(config) else None
 
         total = Signal(signed(width), name="resolved", reset_less=True)
-        beside, seen = Signal(FP32, name="c_resolved", reset_less=True), Signal(name="nan_resolved", reset_less=True)
+        beside = Signal(FP32, name="c_resolved", reset_less=True)
         x, y = (each & self.complete.replicate(width) for each in held)
         with m.If(self.enable_resolved):
-            m.d.sync += [total.eq(x + y), beside.eq(c), seen.eq(nan)]
-        self._round(m, platform, total, beside, seen)
+            m.d.sync += [total.eq(x + y), beside.eq(c)]
+            if nan is not None:
+                came, nan = nan, Signal(name="nan_resolved", reset_less=True)
+                m.d.sync += nan.eq(came)
+        self._round(m, platform, total, beside, nan)
         return m

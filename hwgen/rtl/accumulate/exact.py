@@ -11,7 +11,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate.fixed_point import StepSum, step_width, sum_width
 from hwgen.rtl.accumulate.round_sum import RoundSum
 from hwgen.rtl.accumulate.stepwise import FP32
-from hwgen.rtl.accumulate.terms import term_nan, terms_layout
+from hwgen.rtl.accumulate.terms import may_be_nan, term_nan, terms_layout
 from hwgen.rtl.arithmetic.carry_save import add_words
 from hwgen.rtl.hierarchy import Block, add_child
 
@@ -41,9 +41,10 @@ class ExactAccumulate(Block):
         c, where first is set ----------------> C -------------------------------+
         nan ----------------------> (aligned) --> [or] --> NaN -----------------+
 
-    Registers: ``sum``, C and NaN always, those in parentheses where the pipeline has them. The loop is one addition,
-    of a fixed-point number that no GEMM of ``config.largest_depth`` elements can make overflow. Longer ones would wrap
-    around; who feeds the core must not send them. Sums on the way may be anything: only that of the whole counts.
+    Registers: ``sum`` and C always, NaN where there may be some, those in parentheses where the pipeline has them.
+    The loop is one addition, of a fixed-point number that no GEMM of ``config.largest_depth`` elements can make
+    overflow. Longer ones would wrap around; who feeds the core must not send them. Sums on the way may be anything:
+    only that of the whole counts.
 
     C is no part of the loop, since it may lie anywhere from 2^-149 to 2^128. It is read where the sum begins, and waits
     beside it, in 32 bits, until the sum is complete. Rounding stands in every element, though it is the largest part
@@ -99,37 +100,47 @@ class ExactAccumulate(Block):
         config = self.config
         step = add_child(m, platform, "step", StepSum, config)
         m.d.comb += step.terms.eq(self.terms.words if config.adds_sums else self.terms.terms)
-        word, nan, first = step.sum, term_nan(config, self.terms), self.first
+        word, first = step.sum, self.first
+        nan = term_nan(config, self.terms) if may_be_nan(config) else None
 
         if "aligned" in config.pipeline:
             word = Signal(signed(step_width(config)), name="aligned_sum", reset_less=True)
-            came, (nan, first) = nan, (Signal(name=f"aligned_{name}", reset_less=True) for name in ("nan", "first"))
+            first = Signal(name="aligned_first", reset_less=True)
             with m.If(self.enable_aligned):
-                m.d.sync += [word.eq(step.sum), nan.eq(came), first.eq(self.first)]
+                m.d.sync += [word.eq(step.sum), first.eq(self.first)]
+                if nan is not None:
+                    came, nan = nan, Signal(name="aligned_nan", reset_less=True)
+                    m.d.sync += nan.eq(came)
 
         width = sum_width(config)
         total = Signal(signed(width), name="sum", reset_less=True)
         held = Signal(FP32, name="c_held", reset_less=True)
-        seen = Signal(name="nan_seen", reset_less=True)
         extended = Signal(signed(width))
         m.d.comb += extended.eq(word)
         carries = [word[-1]] if config.sums == 1 and not config.adds_sums else []
         before = total & (~first).replicate(width).as_signed()
         with m.If(self.enable_sum):
-            m.d.sync += [
-                total.eq(add_words(m, [before, extended], carries, width=width, name="following")),
-                seen.eq(nan | (seen & ~first)),
-            ]
+            m.d.sync += total.eq(add_words(m, [before, extended], carries, width=width, name="following"))
             with m.If(first):
                 m.d.sync += held.eq(self.c)
 
+        seen = None if nan is None else self._seen(m, nan, first)
         self._round(m, platform, total & self.complete.replicate(width).as_signed(), held, seen)
         return m
 
-    def _round(self, m: Module, platform: object, total: Value, c: Any, nan: Value) -> None:
-        """The result, of the sum of a tile, of C, and of whether there was NaN."""
+    def _seen(self, m: Module, nan: Value, first: Value) -> Value:
+        """Register beside the accumulator: whether there was NaN since the first step."""
+        seen = Signal(name="nan_seen", reset_less=True)
+        with m.If(self.enable_sum):
+            m.d.sync += seen.eq(nan | (seen & ~first))
+        return seen
+
+    def _round(self, m: Module, platform: object, total: Value, c: Any, nan: Value | None) -> None:
+        """The result, of the sum of a tile, of C, and of whether there was NaN; None where there is none."""
         rounding = add_child(m, platform, "round", RoundSum, self.config)
         for register in exact_registers(self.config):
             if register in ("total", "normal"):
                 m.d.comb += getattr(rounding, f"enable_{register}").eq(getattr(self, f"enable_{register}"))
-        m.d.comb += [rounding.sum.eq(total), rounding.c.eq(c), rounding.nan.eq(nan), self.d.eq(rounding.d)]
+        m.d.comb += [rounding.sum.eq(total), rounding.c.eq(c), self.d.eq(rounding.d)]
+        if nan is not None:
+            m.d.comb += rounding.nan.eq(nan)

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate.fixed_point import sum_width
 from hwgen.rtl.accumulate.stepwise import FP32
+from hwgen.rtl.accumulate.terms import may_be_nan
 from hwgen.rtl.arithmetic.carry_save import add_words
 from hwgen.rtl.arithmetic.shifters import shift_left
 from hwgen.rtl.hierarchy import Block
@@ -66,7 +67,7 @@ class RoundSum(Block):
     c : In(FP32)
         Addend.
     nan : In(1)
-        The result is NaN.
+        The result is NaN; only where the sum may be.
     enable_total, enable_normal : In(1)
         Load the register; each only where the pipeline has it.
     d : Out(FP32)
@@ -81,7 +82,9 @@ class RoundSum(Block):
         registers = [register for register in ("total", "normal") if register in config.pipeline]
         self.latency = len(registers)
         self.registers = self.latency > 0
-        members = {"sum": In(signed(sum_width(config))), "c": In(FP32), "nan": In(1), "d": Out(FP32)}
+        members = {"sum": In(signed(sum_width(config))), "c": In(FP32), "d": Out(FP32)}
+        if may_be_nan(config):
+            members["nan"] = In(1)
         super().__init__(config, members | {f"enable_{register}": In(1) for register in registers})
 
     def _normalised(self, m: Module, value: Value, negative: Value) -> tuple[Value, Value, Value]:
@@ -166,9 +169,10 @@ class RoundSum(Block):
                 "sum": Cat(window[:_BELOW], upper),
                 "beneath": beneath.any(),
                 "c": self.c.as_value(),
-                "nan": self.nan,
+                **({"nan": self.nan} if may_be_nan(self.config) else {}),
             },
         )
+        became_nan = held.get("nan", Const(0))
         negative, c = held["sum"][-1], FP32(held["c"])
         leading, sticky, count = self._normalised(m, held["sum"][:-1], negative)
 
@@ -184,10 +188,10 @@ class RoundSum(Block):
         small, alone, nonzero = Signal(), Signal(), kept[-1]
         m.d.comb += [
             small.eq((c.exponent - (_BIAS - unit - 1))[-1] & (count > Const(top + unit + 1, len(count)))),
-            alone.eq(small | (c.exponent > Const(_BIAS + top, 8)) | held["nan"]),
+            alone.eq(small | (c.exponent > Const(_BIAS + top, 8)) | became_nan),
         ]
         nan = Signal()
-        m.d.comb += nan.eq(held["nan"] | (c.exponent.all() & c.fraction.any()))
+        m.d.comb += nan.eq(became_nan | (c.exponent.all() & c.fraction.any()))
         fraction = Mux(alone, c.fraction, kept[:-1])
         exponent = Mux(alone, c.exponent, (_BIAS + top - count)[:8] & nonzero.replicate(8))
         zero = ~(c.exponent.any() | c.fraction.any())

@@ -25,6 +25,7 @@ __all__ = [
     "TermPlaces",
     "emax_layout",
     "may_be_infinite",
+    "may_be_nan",
     "may_rest",
     "term_nan",
     "term_width",
@@ -56,7 +57,7 @@ def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
     `hwgen.rtl.accumulate.products`; ``positive`` and ``negative``. ``exponent`` and ``active`` are those of the terms
     or of the products. In steps of FP4 the products are zero, and in others the terms are.
     """
-    nan = {"nan": 1} if any(form.may_be_nan for form in config.formats) else {}
+    nan = {"nan": 1} if may_be_nan(config) else {}
     if may_be_infinite(config):
         nan = {"positive": 1, "negative": 1}
     if config.adds_sums:
@@ -105,6 +106,11 @@ def may_be_infinite(config: TensorCoreConfig) -> bool:
     return config.bounds.may_be_infinite or config.slotted
 
 
+def may_be_nan(config: TensorCoreConfig) -> bool:
+    """Whether the sum of a step can be NaN."""
+    return may_be_infinite(config) or any(form.may_be_nan for form in config.formats)
+
+
 def may_rest(config: TensorCoreConfig) -> bool:
     """Whether there are steps in which no block takes part in the largest exponent, so that C is the result."""
     return config.excludes_empty or any(form.scale.subnormals for form in config.formats)
@@ -114,7 +120,7 @@ def term_nan(config: TensorCoreConfig, terms: Any) -> Value:
     """Whether some scale or element is NaN, or some infinite product; never, where none may be."""
     if may_be_infinite(config):
         return terms.positive & terms.negative
-    return terms.nan if "nan" in dict(terms_layout(config)) else Const(0)
+    return terms.nan if may_be_nan(config) else Const(0)
 
 
 def _scales_of_both(config: TensorCoreConfig) -> dict[str, Member]:
