@@ -1,7 +1,8 @@
 """The stream protocol of the core, proven: control and registers as they are, blocks of arithmetic replaced by tags.
 
 The arithmetic becomes a function of two bits that is injective in each argument and depends on the order of steps; a
-step brings one bit through its lanes and one through its scales, so that both must meet again. Every C is its own
+step brings one bit through its lanes and one through its scales, so that both must meet again. Without scales both go
+through the lanes. Every C is its own
 number, modulo four: one that goes to another tile, is lost, or comes twice, is another number.
 """
 
@@ -34,6 +35,9 @@ class TagDecoder(OperandDecoder):
 
     def elaborate(self, platform):
         m = Module()
+        if self.config.adds_sums:
+            m.d.comb += self.operand.lanes[0][0].as_value()[:2].eq(self.codes[0][0][:2])
+            return m
         m.d.comb += [
             self.operand.lanes[0][0].magnitude.eq(self.codes[0][0]),
             *(getattr(self.operand.scales[0], field).eq(self.scales[0]) for field in ("significand", "exponent")),
@@ -52,6 +56,11 @@ class TagDot(DotProduct):
 
     def elaborate(self, platform):
         m = Module()
+        if self.config.adds_sums:
+            tags = {"tag": self.a[0].as_value()[:2] ^ self.b[0].as_value()[:2]}
+            held = self.held(m, "tree", "enable_tree", tags)
+            m.d.comb += (self.words[0] if self.config.carry_save else self.sum).eq(held["tag"])
+            return m
         tag = self.a[0].magnitude[0] ^ self.b[0].magnitude[0]
         if not lanes(self.config).shared:
             held = self.held(m, "tree", "enable_tree", {"tag": tag})
@@ -145,6 +154,9 @@ class TagAccumulate(Accumulate):
 class TagStepSum(StepSum):
     def elaborate(self, platform):
         m = Module()
+        if self.config.adds_sums:
+            m.d.comb += self.sum.eq(self.terms[0])
+            return m
         m.d.comb += self.sum.eq(Cat(self.terms[0].magnitude[0] ^ self.terms[0].place[0], self.terms[0].place[0]))
         return m
 
@@ -218,9 +230,10 @@ class Observed(Elaboratable):
         m.d.comb += [
             payload.first.eq(is_first),
             payload.last.eq(is_last),
-            payload.a.codes[0][0][0].eq(sent_tag[0]),
-            payload.a.scales[0][0].eq(sent_tag[1]),
+            payload.a.codes[0][0][0].eq(sent_tag if config.adds_sums else sent_tag[0]),
         ]
+        if not config.adds_sums:
+            m.d.comb += payload.a.scales[0][0].eq(sent_tag[1])
         if config.slotted:  # the mode is one of the tags, and the accumulator takes it off the other one
             m.d.comb += [payload.mode.eq(sent_tag[1]), payload.a.codes[0][0][0].eq(sent_tag[0] ^ sent_tag[1])]
         accepted, answered = Signal(), Signal()
@@ -388,6 +401,13 @@ def tiny(pipeline, numerics="blackwell", slot="none", half_scale="none"):
     )
 
 
+def integers(pipeline, accumulator):
+    """A core whose block sums are added up as they are."""
+    return TensorCoreConfig(
+        *("tiny", "int8", "int8", 1, 1, 1, "booth"), pipeline=pipeline, numerics="exact", accumulator=accumulator
+    )
+
+
 CORES = [
     tiny(()),
     # Registers before the loop, and loops of 2, 3 and 5 cycles.
@@ -396,6 +416,9 @@ CORES = [
     *(tiny(("total",)), tiny(("terms", "total")), tiny(("aligned", "total")), tiny(LOOP_REGISTERS[1:])),
     tiny(("compared",)),
     *(tiny((), "exact"), tiny(("aligned",), "exact"), tiny(("factors",), "exact")),
+    # Without scales, and with the register `resolved`.
+    *(integers(("tree", "normal"), accumulator) for accumulator in ("carry_propagate", "carry_save")),
+    *(integers(pipeline, "carry_save") for pipeline in ((), ("decoded", "total"))),
     # The mode goes with its step.
     *(tiny(pipeline, slot="separate") for pipeline in (("decoded", "sums"), ("tree", "factors"), ("terms", "total"))),
     tiny(("factors", "compared"), slot="separate"),  # the largest exponent is found before the factors
@@ -411,12 +434,24 @@ CORES = [
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
-    "config", CORES, ids=lambda config: "-".join((config.numerics, config.slot, config.half_scale, *config.pipeline))
+    "config",
+    CORES,
+    ids=lambda config: "-".join(
+        (config.numerics, config.accumulator, config.slot, config.half_scale, *config.pipeline)
+    ),
 )
 @pytest.mark.usefixtures("tags")
 def test_stream_protocol(config, prover):
     """For any number of cycles, by property-directed reachability."""
     assert "Property proved." in verdict(Observed(config), prover, "pdr")
+
+
+@pytest.mark.usefixtures("tags")
+def test_a_result_before_its_words_are_added_is_found(prover, monkeypatch):
+    """Registers behind the accumulator that are one too few."""
+    monkeypatch.setattr(control, "exact_registers", lambda config: ("sum", "total"))
+    found = verdict(Observed(integers(("total",), "carry_save")), prover, "bmc3 -F 12")
+    assert "was asserted in frame" in found, found
 
 
 @pytest.mark.parametrize("name", ["nvfp4-small", "nvfp4-blackwell", "nvfp4-multi-small", "nvfp4-multi-blackwell"])
