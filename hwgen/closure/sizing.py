@@ -12,7 +12,7 @@ from hwgen.timing import kernels
 from hwgen.timing.compiled import Compiled
 from hwgen.timing.kernels import StateArrays
 
-__all__ = ["Sized", "area_cost", "bounds", "multipliers", "no_cost", "size"]
+__all__ = ["Sized", "area_cost", "bounds", "mend", "multipliers", "no_cost", "size"]
 
 _ITERATIONS = 40
 # How strongly multipliers follow the slacks: first in half of the iterations, then in the others.
@@ -113,13 +113,28 @@ def size(compiled: Compiled, period: float, cost: np.ndarray, iterations: int = 
                 break
     state.kind[:] = kept
     compiled.reload()
-    repair(graph, kinds, state, ranges, cost, period, _MOVES, StateArrays(*(values.copy() for values in state)))
+    _repair(compiled, period, cost)
     for _ in range(_PASSES):
         kernels.backward(graph, kinds, state, period)
         if not recover(graph, kinds, state, ranges, cost, period):
             break
     compiled.reload()
     return Sized(compiled.delay, _total(compiled, cost), int((state.kind != before).sum()), done)
+
+
+def mend(compiled: Compiled, period: float, cost: np.ndarray) -> Sized:
+    """Larger sizes for nodes on late paths, one after the other; all others stay as they are. As `size` otherwise."""
+    before = compiled.state.kind.copy()
+    compiled.reload()
+    _repair(compiled, period, cost)
+    compiled.reload()
+    return Sized(compiled.delay, _total(compiled, cost), int((compiled.state.kind != before).sum()), 0)
+
+
+def _repair(compiled: Compiled, period: float, cost: np.ndarray) -> None:
+    graph, kinds, state = compiled.graph, compiled.kinds.arrays, compiled.state
+    trial = StateArrays(*(values.copy() for values in state))
+    repair(graph, kinds, state, bounds(compiled), cost, period, _MOVES, trial)
 
 
 def _rank(compiled: Compiled, period: float, cost: np.ndarray) -> tuple[bool, float]:
