@@ -232,7 +232,7 @@ def _fairness(report: FormatsReport) -> list[str]:
         "- *Accumulator.* FP32, the same fraction bits, the same rounding. A row that differs says so.",
         "- *Clock and effort.* Every core is built for the same clock, with the registers of its configuration. Every"
         f" row has the same search for lanes (its own{lanes}) and recipes, once for least area and once for least"
-        " energy. Areas and paths are of the former, energies of the latter.",
+        " energy. Areas are of the former, energies of the latter, and *ns* is of the slowest of both.",
         "- *Runs.* Run k of a row and of its baseline have the same perturbation, and tensors of the same numbers, each"
         " quantised to the row's own format. An overhead is the ratio of the means over these pairs, with its 95 %"
         " interval.",
