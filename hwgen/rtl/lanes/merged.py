@@ -57,9 +57,6 @@ class Merged(Lanes):
     Integers of three bits, such as INT4's, have no bit 3: nothing is joined then, and the products are those of a plain
     multiplier.
 
-    Of all micro-architectures this has the smallest lane array on every library tried, and the smallest difference
-    between NVFP4 and MixFP4.
-
     RaZeR adds the magnitude 10 to E2M1, with bits 1 and 3: two such numbers make ``a3 b1`` and ``a1 b3`` one each. What
     is missing then is ``a1 a3 b1 b3``, one at place 4. There ``a2 b2`` is zero, since 10 has no bit 2: what is missing
     is joined to it, and no adder is needed. RaZeR's weights have 16, too. Bit 4 is never set beside another one, so its
