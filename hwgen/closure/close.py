@@ -290,6 +290,10 @@ class _Closing:
             relief = self.state(modules, relief.layout, draft={})
         return design if relief is design else self.state(relief.modules, relief.layout)
 
+    def rewired(self, sized: _Sized) -> _State:
+        """A sized design with the wires of its cells where they are then."""
+        return self.relieved(self.state(sized.modules, sized.design.layout))
+
     def rounds(self, start: _State, clock_ns: float, most: int) -> tuple[_State, int]:
         """The cheapest design of some rounds that meets a clock, or else the fastest; and how many rounds it took."""
         target = clock_ns or _FASTEST * start.timing.delay
@@ -302,7 +306,7 @@ class _Closing:
             # Buffers cost area: they go in only where sizes alone do not do.
             if not buffered and sized.result.delay > target:
                 sized, buffered = self.buffered(sized, target)
-            current = self.relieved(self.state(sized.modules, sized.design.layout))
+            current = self.rewired(sized)
             sized, current = self.mended(sized, current, clock_ns)
             spends = current.netlist.area if self.cost is None else sized.result.cost
             late = current.timing.delay > clock_ns
@@ -329,7 +333,7 @@ class _Closing:
             if not 0 < late <= _MENDED * clock_ns:
                 break
             trial = self.sized(design, clock_ns - _BEYOND * late, mend)
-            after = self.relieved(self.state(trial.modules, trial.design.layout))
+            after = self.rewired(trial)
             if after.timing.delay >= design.timing.delay:
                 break
             sized, design = trial, after

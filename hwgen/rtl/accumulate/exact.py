@@ -8,7 +8,7 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.accumulate.fixed_point import StepSum, step_width, sum_width
+from hwgen.rtl.accumulate.fixed_point import StepSum, sum_width
 from hwgen.rtl.accumulate.round_sum import RoundSum
 from hwgen.rtl.accumulate.stepwise import FP32
 from hwgen.rtl.accumulate.terms import may_be_nan, term_nan, terms_layout
@@ -100,21 +100,15 @@ class ExactAccumulate(Block):
         config = self.config
         step = add_child(m, platform, "step", StepSum, config)
         m.d.comb += step.terms.eq(self.terms.words if config.adds_sums else self.terms.terms)
-        word, first = step.sum, self.first
-        nan = term_nan(config, self.terms) if may_be_nan(config) else None
-
-        if "aligned" in config.pipeline:
-            word = Signal(signed(step_width(config)), name="aligned_sum", reset_less=True)
-            first = Signal(name="aligned_first", reset_less=True)
-            with m.If(self.enable_aligned):
-                m.d.sync += [word.eq(step.sum), first.eq(self.first)]
-                if nan is not None:
-                    came, nan = nan, Signal(name="aligned_nan", reset_less=True)
-                    m.d.sync += nan.eq(came)
+        came = {"sum": step.sum, "first": self.first}
+        if may_be_nan(config):
+            came["nan"] = term_nan(config, self.terms)
+        held = self.held(m, "aligned", "enable_aligned", came)
+        word, first, nan = held["sum"].as_signed(), held["first"], held.get("nan")
 
         width = sum_width(config)
         total = Signal(signed(width), name="sum", reset_less=True)
-        held = Signal(FP32, name="c_held", reset_less=True)
+        c = Signal(FP32, name="c_held", reset_less=True)
         extended = Signal(signed(width))
         m.d.comb += extended.eq(word)
         carries = [word[-1]] if config.sums == 1 and not config.adds_sums else []
@@ -122,10 +116,10 @@ class ExactAccumulate(Block):
         with m.If(self.enable_sum):
             m.d.sync += total.eq(add_words(m, [before, extended], carries, width=width, name="following"))
             with m.If(first):
-                m.d.sync += held.eq(self.c)
+                m.d.sync += c.eq(self.c)
 
         seen = None if nan is None else self._seen(m, nan, first)
-        self._round(m, platform, total & self.complete.replicate(width).as_signed(), held, seen)
+        self._round(m, platform, total & self.complete.replicate(width).as_signed(), c, seen)
         return m
 
     def _seen(self, m: Module, nan: Value, first: Value) -> Value:

@@ -2,8 +2,8 @@
 
 The arithmetic becomes a function of two bits that is injective in each argument and depends on the order of steps; a
 step brings one bit through its lanes and one through its scales, so that both must meet again. Without scales both go
-through the lanes. Every C is its own
-number, modulo four: one that goes to another tile, is lost, or comes twice, is another number.
+through the lanes. Every C is its own number, modulo four: one that goes to another tile, is lost, or comes twice, is
+another number.
 """
 
 import pytest
