@@ -10,6 +10,7 @@ from hwgen.rtl.accumulate.fixed_point import sum_width
 from hwgen.rtl.accumulate.stepwise import FP32
 from hwgen.rtl.accumulate.terms import may_be_nan
 from hwgen.rtl.arithmetic.carry_save import add_words
+from hwgen.rtl.arithmetic.leading_zeros import leading_zeros
 from hwgen.rtl.arithmetic.shifters import shift_left
 from hwgen.rtl.hierarchy import Block
 
@@ -121,21 +122,11 @@ class RoundSum(Block):
     def _groups_of_sign(self, m: Module, value: Value, negative: Value) -> Value:
         """How many groups of eight bits are the sign alone, from the top down, in binary."""
         size = 1 << _GROUP
-        # The count is never more than all groups but the last.
         groups = [value[high - size : high] for high in range(len(value), size, -size)]
-        same = Signal(len(groups), name="same")
-        led = Signal(len(groups), name="led")  # by groups of the sign alone
-        m.d.comb += same.eq(Cat(Mux(negative, group.all(), ~group.any()) for group in groups))
-        m.d.comb += led.eq(Cat(same[: number + 1].all() for number in range(len(groups))))
-        bits = []
-        for log in range((len(value) - 1).bit_length() - _GROUP):
-            # Bit `log` of the count is one from each odd multiple of its weight up to the next even one.
-            bit: Value = Const(0, 1)
-            for start in range(1 << log, len(groups) + 1, 2 << log):
-                end = start + (1 << log)
-                bit |= led[start - 1] & (~led[end - 1] if end <= len(groups) else 1)
-            bits.append(bit)
-        return Cat(*bits)
+        unlike = Signal(len(groups), name="unlike")
+        m.d.comb += unlike.eq(Cat(Mux(negative, ~group.all(), group.any()) for group in reversed(groups)))
+        # The last group counts as unlike: the count is never more than all others.
+        return leading_zeros(m, Cat(Const(1, 1), unlike), name="groups")
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
