@@ -86,9 +86,8 @@ def command(
     with decoders of their own.
     """
     from hwgen.mapping import yosys
-    from hwgen.measure.recorded import selected_by
+    from hwgen.measure.recorded import pair_found_before
     from hwgen.measure.stimulus import Stimulus
-    from hwgen.report.schema import OverheadReport
 
     pair = options.pair(size, baseline, candidate, clock_gating)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
@@ -107,7 +106,7 @@ def command(
     stimulus = Stimulus(tensors=kind, seed=seed, hold=hold)
     request = OverheadRequest(*pair, stimulus, recipe, clock, physical, tried, tried_slots, runs)
     measured = Settings(**settings)
-    found = None if as_mapped or search else found_before(request, measured, OverheadReport, selected_by)
+    found = None if as_mapped or search else found_before(request, measured, pair_found_before)
     if found is not None:
         request = replace(request, selected=found[1])
 

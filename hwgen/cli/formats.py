@@ -79,16 +79,15 @@ def command(
 ) -> None:
     """Build a core for every block format at one clock: what it costs over NVFP4, and what it loses.
 
-    Lanes and recipes are those of a report that comes with hwgen, for rows that it has by the same search. A
+    Lanes and recipes are those of reports that come with hwgen, for rows that they have by the same search. A
     measurement that was killed goes on where it was. Writes NAME.md, .csv, .json and .png to the reports directory,
     and NAME-error.png: error against area and energy.
     """
     from hwgen.mapping import yosys
     from hwgen.measure.formats import measure_formats
-    from hwgen.measure.recorded import rows_selected_by
+    from hwgen.measure.recorded import rows_found_before
     from hwgen.measure.rows import BASELINE, row_name, rows_of
     from hwgen.measure.stimulus import Stimulus
-    from hwgen.report.schema import FormatsReport
 
     rows = rows_of([] if names is None else [name.strip() for name in names.split(",")])
     options.check_formats(row.config for row in rows if row.config is not None)
@@ -108,14 +107,14 @@ def command(
 
     measured = Settings(**settings)
     built = any(row.config is not None for row in rows)
-    found = found_before(request, measured, FormatsReport, rows_selected_by) if built and not search else None
-    if found is not None:
-        request = replace(request, selected=found[1])
+    found = found_before(request, measured, rows_found_before) if built and not search else {}
+    request = replace(request, selected={name: selected for name, (_, selected) in found.items()})
 
     def document(flow: Flow) -> Report:
-        if found is not None:
-            taken = f"lanes and recipes of {', '.join(map(row_name, found[1]))} as {found[0].name} has them"
-            click.echo(f"hwgen: {taken}; --search looks for them anew", err=True)
+        for report in dict.fromkeys(path for path, _ in found.values()):
+            taken = ", ".join(row_name(name) for name, (path, _) in found.items() if path == report)
+            said = f"lanes and recipes of {taken} as {report.name} has them; --search looks for them anew"
+            click.echo(f"hwgen: {said}", err=True)
         return measure_formats(request, flow, recipes)
 
     reported(request, document, measured)

@@ -13,26 +13,28 @@ from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from hwgen.cli.output import print_table, progress
 from hwgen.errors import InputError
 from hwgen.files import cache_directory, check_file, write_all
-from hwgen.measure.requests import FormatsRequest
+from hwgen.measure.requests import FormatsRequest, OverheadRequest
 
 if TYPE_CHECKING:
     from hwgen.cells.library import Library
     from hwgen.mapping.cache import Cache
     from hwgen.measure.flow import Flow
-    from hwgen.measure.recorded import AnyReport, AnyRequest, Found
-    from hwgen.measure.requests import ExploreRequest, OverheadRequest, PowerRequest
+    from hwgen.measure.requests import ExploreRequest, PowerRequest
     from hwgen.report.schema import Report
 
     Pair = OverheadRequest | ExploreRequest | PowerRequest
 
 __all__ = ["Settings", "check_files", "default_stem", "found_before", "reported", "written"]
+
+_Request = TypeVar("_Request", OverheadRequest, FormatsRequest)
+_Found = TypeVar("_Found")
 
 _LONGEST = 200
 _SUFFIXES = (".json", ".md", ".csv", ".png", "-placement.png", "-error.png")
@@ -89,18 +91,12 @@ def check_files(out: Path, stem: str, option: str = "--name") -> None:
         check_file(out / f"{stem}{suffix}")
 
 
-def found_before(
-    request: AnyRequest,
-    settings: Settings,
-    kind: type[AnyReport],
-    selected: Callable[[AnyReport, AnyRequest, Library], Found | None],
-) -> tuple[Path, Found] | None:
-    """The report that comes with hwgen and has what this search finds, if one has: see `hwgen.measure.recorded`."""
+def found_before(request: _Request, settings: Settings, found: Callable[[Path, _Request, Library], _Found]) -> _Found:
+    """What a function of `hwgen.measure.recorded` finds in the reports that come with hwgen."""
     cells, _ = settings.prepared(request)
-    from hwgen.measure import recorded
     from hwgen.report.shipped import shipped
 
-    return recorded.found_before(shipped(), request, cells, kind, selected)
+    return found(shipped(), request, cells)
 
 
 def reported(

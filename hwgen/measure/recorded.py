@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from statistics import mean
+from typing import Any
 
 from hwgen.cells.library import Library
 from hwgen.config import DOTS, TensorCoreConfig
@@ -19,25 +20,13 @@ from hwgen.measure.rows import with_products
 from hwgen.measure.selection import Selected
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
+from hwgen.stats import FEWEST
 
-__all__ = ["AnyReport", "AnyRequest", "Found", "found_before", "rows_selected_by", "selected_by"]
-
-
-AnyReport = TypeVar("AnyReport", bound=schema.Report)
-AnyRequest = TypeVar("AnyRequest", OverheadRequest, FormatsRequest)
-Found = TypeVar("Found")
+__all__ = ["pair_found_before", "rows_found_before", "rows_selected_by", "selected_by"]
 
 
-def found_before(
-    directory: Path,
-    request: AnyRequest,
-    library: Library,
-    kind: type[AnyReport],
-    selected: Callable[[AnyReport, AnyRequest, Library], Found | None],
-) -> tuple[Path, Found] | None:
+def pair_found_before(directory: Path, request: OverheadRequest, library: Library) -> tuple[Path, Selected] | None:
     """The first report of a directory whose search was the one that is asked for, and what it found.
-
-    Of reports that found several rows it is the first with the most of them.
 
     Parameters
     ----------
@@ -47,20 +36,57 @@ def found_before(
         What is asked for.
     library
         The cells.
-    kind
-        Which reports count.
-    selected
-        What such a report found, `selected_by` or `rows_selected_by`.
     """
-    best: tuple[int, Path, Found] | None = None
     for path, report in _measured_with(library, directory):
-        if not isinstance(report, kind) or not (found := selected(report, request, library)):
-            continue
-        if not isinstance(found, Mapping):
+        if isinstance(report, schema.OverheadReport) and (found := selected_by(report, request, library)):
             return path, found
-        if best is None or len(found) > best[0]:
-            best = len(found), path, found
-    return None if best is None else best[1:]
+    return None
+
+
+def rows_found_before(directory: Path, request: FormatsRequest, library: Library) -> dict[str, tuple[Path, Selected]]:
+    """What the reports of a directory found for rows, and which report did, by name of the configuration.
+
+    Where several have a row, that counts which meets the clock with the least area. A row counts only if it was
+    compared with the baseline that is found here: what that takes was offered to the row, and a worse one would flatter
+    it.
+
+    Parameters
+    ----------
+    directory, request, library
+        As for `pair_found_before`.
+    """
+    reports = [
+        (path, report, found)
+        for path, report in _measured_with(library, directory)
+        if isinstance(report, schema.FormatsReport) and (found := rows_selected_by(report, request, library))
+    ]
+    # Of equals that of the report with most rows is taken.
+    reports.sort(key=lambda each: -len(each[2]))
+    taken: dict[str, tuple[Path, Selected]] = {}
+    # Baselines come first.
+    for config in _cores(request):
+        among = []
+        for path, report, found in reports:
+            if config.name in found:
+                row = _row_of(report, config.name)
+                if row.baseline is None or (row.baseline in taken and found[row.baseline] == taken[row.baseline][1]):
+                    among.append((not row.met, _area(row), path, found[config.name]))
+        if among:
+            *_, path, selected = min(among, key=lambda each: each[:2])
+            taken[config.name] = path, selected
+    return taken
+
+
+def _row_of(report: schema.FormatsReport, design: str) -> schema.FormatRow:
+    """The row that was measured of a configuration."""
+    return next(row for row in report.results if row.design == design and row.figures)
+
+
+def _area(row: schema.FormatRow) -> float:
+    """um2 of the core, mean over the runs that all reports have: run k has the same perturbation in each."""
+    figure = row.find("core", "area")
+    assert figure is not None
+    return mean(figure.values[:FEWEST])
 
 
 def _measured_with(library: Library, directory: Path) -> Iterator[tuple[Path, schema.Report]]:

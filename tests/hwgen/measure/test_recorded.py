@@ -12,7 +12,7 @@ from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.built import PURPOSES
 from hwgen.measure.flow import DESIGNS, Design
-from hwgen.measure.recorded import found_before, rows_selected_by, selected_by
+from hwgen.measure.recorded import pair_found_before, rows_found_before, rows_selected_by, selected_by
 from hwgen.measure.requests import FormatsRequest, OverheadRequest, Physical, Row
 from hwgen.measure.rows import BASELINE, rows_of
 from hwgen.measure.selection import Selected
@@ -35,7 +35,7 @@ def report() -> schema.OverheadReport:
 
 
 def test_the_same_search_is_not_made_twice() -> None:
-    path, selected = found_before(REPORTS, ASKED, CELLS, schema.OverheadReport, selected_by) or pytest.fail("not found")
+    path, selected = pair_found_before(REPORTS, ASKED, CELLS) or pytest.fail("not found")
     assert path == REPORT
     closing = report().conditions.closing
     assert closing is not None
@@ -80,7 +80,7 @@ def test_other_cells_are_searched_anew(tmp_path: Path) -> None:
     assert selected_by(report(), ASKED, reader.load(libraries.path("generic130"))) is None
     (tmp_path / "damaged.json").write_text(f'{{"sha256": "{CELLS.digest}"')
     (tmp_path / "other.json").write_bytes(b"\xff")
-    assert found_before(tmp_path, ASKED, CELLS, schema.OverheadReport, selected_by) is None
+    assert pair_found_before(tmp_path, ASKED, CELLS) is None
 
 
 def test_a_report_of_netlists_as_mapped_has_no_search() -> None:
@@ -105,19 +105,54 @@ def table() -> schema.FormatsReport:
     return found
 
 
-def test_the_report_with_most_of_the_rows_is_taken() -> None:
-    for names, stem in ((["mixfp4", "if4"], "formats-common"), (["mixfp4", "razer", "msfp12"], "formats")):
-        asked = dataclasses.replace(ROWS, rows=rows_of(names))
-        path, found = found_before(REPORTS, asked, CELLS, schema.FormatsReport, rows_selected_by) or pytest.fail(stem)
-        assert (path.stem, set(found)) == (stem, {"nvfp4-small", *(f"{name}-small" for name in names)})
+def test_each_row_is_of_a_report_that_has_it() -> None:
+    """And so is what they are compared with, be it asked for or not."""
+    asked = dataclasses.replace(ROWS, rows=rows_of(["mixfp4", "mxfp4", "hif4", "int8"]))
+    found = {name: path.stem for name, (path, _) in rows_found_before(REPORTS, asked, CELLS).items()}
+    assert found == {
+        "nvfp4-small": "formats-common",
+        "nvfp4-2x16-small": "formats-common",
+        "nvfp4-4x16-small": "formats-more",
+        "mixfp4-small": "formats-common",
+        "mxfp4-small": "formats-common",
+        "hif4-small": "formats-more",
+        "int8-small": "formats-integers",
+    }
+
+
+def _dearer(row: schema.FormatRow) -> schema.FormatRow:
+    """With other recipes, by which it takes more area."""
+    core = row.closing["area"]["core"]
+    core = dataclasses.replace(core, recipes=dict.fromkeys(core.recipes, "area"))
+    closing = {**row.closing, "area": {**row.closing["area"], "core": core}}
+    figures = tuple(
+        dataclasses.replace(figure, values=tuple(1.01 * value for value in figure.values)) for figure in row.figures
+    )
+    return dataclasses.replace(row, closing=closing, figures=figures)
+
+
+@pytest.mark.parametrize("name", ["nvfp4-2x16-small", "mxfp4-small"])
+def test_of_two_searches_the_better_one_is_taken(name: str, tmp_path: Path) -> None:
+    """A row that was compared with the worse baseline is not."""
+    both = table()
+    worse = tuple(_dearer(row) if row.design == name else row for row in both.results)
+    (tmp_path / "a.json").write_text(schema.as_text(dataclasses.replace(both, results=worse)))
+    alone = rows_found_before(tmp_path, ROWS, CELLS)
+    assert set(alone) == {"nvfp4-small", "nvfp4-2x16-small", "mixfp4-small", "mxfp4-small"}
+    better = tuple(row for row in both.results if row.design != "mxfp4-small" or name == "mxfp4-small")
+    (tmp_path / "b.json").write_text(schema.as_text(dataclasses.replace(both, results=better)))
+    found = rows_found_before(tmp_path, ROWS, CELLS)
+    assert (found[name][0].stem, found[name][1] == alone[name][1]) == ("b", False)
+    # Of equals the report with more rows has them.
+    assert found["nvfp4-small"][0].stem == "a"
+    assert ("mxfp4-small" in found) == (name == "mxfp4-small")
 
 
 def test_rows_are_not_searched_for_twice() -> None:
-    """Nor is what they are compared with, be it asked for or not."""
-    found = found_before(REPORTS, ROWS, CELLS, schema.FormatsReport, rows_selected_by)
-    path, selected = found or pytest.fail("not found")
-    assert path == REPORTS / "formats-common.json"
-    assert set(selected) == {"nvfp4-small", "nvfp4-2x16-small", "mixfp4-small", "mxfp4-small"}
+    found = rows_found_before(REPORTS, ROWS, CELLS)
+    assert {path for path, _ in found.values()} == {REPORTS / "formats-common.json"}
+    assert set(found) == {"nvfp4-small", "nvfp4-2x16-small", "mixfp4-small", "mxfp4-small"}
+    selected = {name: each for name, (_, each) in found.items()}
     for row in table().results:
         if row.design not in selected or not row.figures:
             continue
