@@ -198,8 +198,14 @@ def _best_move(
     queued: np.ndarray,
     room: np.ndarray,
     kept: StateArrays,
+    vain: np.ndarray,
+    made: int,
 ) -> tuple[int, int]:
-    """The node of a path and the kind for it that shorten what is late by most for their cost; -1 if none does."""
+    """The node of a path and the kind for it that shorten what is late by most for their cost; -1 if none does.
+
+    ``vain`` has, by node and by kind as `_promises` does, how many moves had been ``made`` when it last helped nothing:
+    many paths have nodes in common, and it need not be tried for each.
+    """
     latest, total = _violation(state, period)
     _copy(state, kept)
     best_node, best_kind, best = np.int64(-1), np.int64(-1), 0.0
@@ -208,6 +214,8 @@ def _best_move(
         if promise[candidate] == -np.inf:
             break
         node = path[candidate // 5]
+        if vain[node, candidate % 5] == made:
+            continue
         first, old = bounds[node, 0], state.kind[node]
         kind = old + candidate % 5 - 2
         before = overloaded_before(graph, kinds, state, node)
@@ -216,12 +224,15 @@ def _best_move(
         now, sum_now = _violation(state, period)
         gain = total - sum_now
         lighter = overloaded_before(graph, kinds, state, node) <= before
+        score = 0.0
         if lighter and gain > 1e-9 and now <= latest + 1e-12:
             more = cost[node, kind - first] - cost[node, old - first]
             # What costs nothing is best, by its gain.
             score = gain / more if more > 1e-9 else 1e9 * (1 + gain)
-            if score > best:
-                best_node, best_kind, best = node, kind, score
+        if score > best:
+            best_node, best_kind, best = node, kind, score
+        if score <= 0.0:
+            vain[node, candidate % 5] = made
         _restore(graph, state, kept, node, room[0], count)
     return best_node, best_kind
 
@@ -261,6 +272,7 @@ def repair(
     queued, room = np.zeros(len(state.kind), np.bool_), np.empty((2, len(state.kind)), np.int64)
     path, slots = np.empty(_LONGEST_PATH, np.int64), np.empty(_LONGEST_PATH, np.int64)
     left = np.zeros(len(state.end), np.bool_)
+    vain = np.full((len(state.kind), 5), -1, np.int64)
     made = tried = 0
     while tried < moves:
         tried += 1
@@ -272,7 +284,7 @@ def repair(
             break
         length = _trace(graph, kinds, state, worst, path, slots)
         node, kind = _best_move(
-            graph, kinds, state, bounds, cost, period, path[:length], slots[:length], queued, room, kept
+            graph, kinds, state, bounds, cost, period, path[:length], slots[:length], queued, room, kept, vain, made
         )
         if node < 0:
             left[worst] = True
