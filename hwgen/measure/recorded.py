@@ -20,7 +20,6 @@ from hwgen.measure.rows import with_products
 from hwgen.measure.selection import Selected
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
-from hwgen.stats import FEWEST
 
 __all__ = ["pair_found_before", "rows_found_before", "rows_selected_by", "selected_by"]
 
@@ -46,9 +45,9 @@ def pair_found_before(directory: Path, request: OverheadRequest, library: Librar
 def rows_found_before(directory: Path, request: FormatsRequest, library: Library) -> dict[str, tuple[Path, Selected]]:
     """What the reports of a directory found for rows, and which report did, by name of the configuration.
 
-    Where several have a row, that counts which meets the clock with the least area. A row counts only if it was
-    compared with the baseline that is found here: what that takes was offered to the row, and a worse one would flatter
-    it.
+    Where several have a row, that counts which meets the clock with the least area times energy. A row counts only if
+    its baseline took there what it takes here: that was offered to the row, and else a part of the overhead would be
+    luck in a search.
 
     Parameters
     ----------
@@ -64,29 +63,50 @@ def rows_found_before(directory: Path, request: FormatsRequest, library: Library
     reports.sort(key=lambda each: -len(each[2]))
     taken: dict[str, tuple[Path, Selected]] = {}
     # Baselines come first.
-    for config in _cores(request):
+    for name in (config.name for config in _cores(request)):
         among = []
         for path, report, found in reports:
-            if config.name in found:
-                row = _row_of(report, config.name)
-                if row.baseline is None or (row.baseline in taken and found[row.baseline] == taken[row.baseline][1]):
-                    among.append((not row.met, _area(row), path, found[config.name]))
+            row = _row_of(report, name)
+            if row is not None and name in found:
+                of = row.baseline
+                if of is None or (of in taken and _of_cores(found[of]) == _of_cores(taken[of][1])):
+                    among.append((path, row, found[name]))
         if among:
-            *_, path, selected = min(among, key=lambda each: each[:2])
-            taken[config.name] = path, selected
+            taken[name] = _best(among)
     return taken
 
 
-def _row_of(report: schema.FormatsReport, design: str) -> schema.FormatRow:
-    """The row that was measured of a configuration."""
-    return next(row for row in report.results if row.design == design and row.figures)
+def _row_of(report: schema.FormatsReport, design: str) -> schema.FormatRow | None:
+    """The row that was measured of a configuration, if there is one."""
+    return next((row for row in report.results if row.design == design and row.figures), None)
 
 
-def _area(row: schema.FormatRow) -> float:
-    """um2 of the core, mean over the runs that all reports have: run k has the same perturbation in each."""
-    figure = row.find("core", "area")
-    assert figure is not None
-    return mean(figure.values[:FEWEST])
+def _of_cores(selected: Selected) -> tuple[object, ...]:
+    """Lanes and recipes of cores: what the searches of others are offered."""
+    return selected.configs, selected.chosen
+
+
+def _best(among: Sequence[tuple[Path, schema.FormatRow, Selected]]) -> tuple[Path, Selected]:
+    """The best of what some searches found, and its report.
+
+    They are compared on runs that all of them have: run k has the same perturbation in each. What was found twice
+    counts once, for its runs may differ: one that is late takes other recipes.
+    """
+    different: list[tuple[Path, schema.FormatRow, Selected]] = []
+    for each in among:
+        if all(_of_cores(each[2]) != _of_cores(other[2]) for other in different):
+            different.append(each)
+    runs = min(row.runs for _, row, _ in different)
+    path, _, selected = min(different, key=lambda each: (not each[1].met, _cost(each[1], runs)))
+    return path, selected
+
+
+def _cost(row: schema.FormatRow, runs: int) -> float:
+    """Area of the core times its energy, each the mean over the first runs."""
+    area, energy = row.find("core", "area"), row.find("core", "energy per MAC")
+    assert area is not None
+    assert energy is not None
+    return mean(area.values[:runs]) * mean(energy.values[:runs])
 
 
 def _measured_with(library: Library, directory: Path) -> Iterator[tuple[Path, schema.Report]]:

@@ -1,6 +1,7 @@
 """Lanes and recipes of an earlier report."""
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -120,32 +121,75 @@ def test_each_row_is_of_a_report_that_has_it() -> None:
     }
 
 
-def _dearer(row: schema.FormatRow) -> schema.FormatRow:
-    """With other recipes, by which it takes more area."""
-    core = row.closing["area"]["core"]
-    core = dataclasses.replace(core, recipes=dict.fromkeys(core.recipes, "area"))
-    closing = {**row.closing, "area": {**row.closing["area"], "core": core}}
+def _other(row: schema.FormatRow, metric: str = "area", scope: str = "core") -> schema.FormatRow:
+    """By other recipes of a scope, by which the core takes more."""
+    own = row.closing["area"][scope]
+    closing = dataclasses.replace(own, recipes=dict.fromkeys(own.recipes, "area"))
     figures = tuple(
-        dataclasses.replace(figure, values=tuple(1.01 * value for value in figure.values)) for figure in row.figures
+        dataclasses.replace(figure, values=tuple(1.01 * value for value in figure.values))
+        if (figure.scope, figure.metric) == (scope, metric)
+        else figure
+        for figure in row.figures
     )
-    return dataclasses.replace(row, closing=closing, figures=figures)
+    closings = {**row.closing, "area": {**row.closing["area"], scope: closing}}
+    return dataclasses.replace(row, closing=closings, figures=figures)
 
 
+def _put(path: Path, rows: Mapping[str, schema.FormatRow | None]) -> None:
+    """A table with some rows changed, or left out."""
+    results = (rows.get(row.design or "", row) for row in table().results)
+    path.write_text(schema.as_text(dataclasses.replace(table(), results=tuple(row for row in results if row))))
+
+
+def _row(name: str) -> schema.FormatRow:
+    return next(row for row in table().results if row.design == name and row.figures)
+
+
+@pytest.mark.parametrize("metric", ["area", "energy per MAC"])
 @pytest.mark.parametrize("name", ["nvfp4-2x16-small", "mxfp4-small"])
-def test_of_two_searches_the_better_one_is_taken(name: str, tmp_path: Path) -> None:
-    """A row that was compared with the worse baseline is not."""
-    both = table()
-    worse = tuple(_dearer(row) if row.design == name else row for row in both.results)
-    (tmp_path / "a.json").write_text(schema.as_text(dataclasses.replace(both, results=worse)))
+def test_of_two_searches_the_better_one_is_taken(name: str, metric: str, tmp_path: Path) -> None:
+    """A row whose baseline took something else is not."""
+    _put(tmp_path / "a.json", {name: _other(_row(name), metric)})
     alone = rows_found_before(tmp_path, ROWS, CELLS)
     assert set(alone) == {"nvfp4-small", "nvfp4-2x16-small", "mixfp4-small", "mxfp4-small"}
-    better = tuple(row for row in both.results if row.design != "mxfp4-small" or name == "mxfp4-small")
-    (tmp_path / "b.json").write_text(schema.as_text(dataclasses.replace(both, results=better)))
+    _put(tmp_path / "b.json", {} if name == "mxfp4-small" else {"mxfp4-small": None})
     found = rows_found_before(tmp_path, ROWS, CELLS)
     assert (found[name][0].stem, found[name][1] == alone[name][1]) == ("b", False)
     # Of equals the report with more rows has them.
     assert found["nvfp4-small"][0].stem == "a"
     assert ("mxfp4-small" in found) == (name == "mxfp4-small")
+
+
+def test_what_meets_the_clock_comes_first(tmp_path: Path) -> None:
+    """What missed it counts where there is nothing else."""
+    late = dataclasses.replace(_row("mixfp4-small"), met=False)
+    _put(tmp_path / "a.json", {"mixfp4-small": late})
+    assert rows_found_before(tmp_path, ROWS, CELLS)["mixfp4-small"][0].stem == "a"
+    _put(tmp_path / "b.json", {"mixfp4-small": _other(_row("mixfp4-small"))})
+    assert rows_found_before(tmp_path, ROWS, CELLS)["mixfp4-small"][0].stem == "b"
+
+
+def test_reports_are_compared_on_runs_that_both_have(tmp_path: Path) -> None:
+    """The mean of many is less than the first run here, but not than that of the other report."""
+    row = _row("mixfp4-small")
+
+    def with_runs(own: schema.FormatRow, factors: Sequence[float]) -> schema.FormatRow:
+        figures = [
+            dataclasses.replace(each, values=tuple(each.values[0] * factor for factor in factors))
+            for each in row.figures
+        ]
+        return dataclasses.replace(own, figures=tuple(figures))
+
+    _put(tmp_path / "a.json", {row.design or "": with_runs(row, [1.0, 0.9, 0.9])})
+    _put(tmp_path / "b.json", {row.design or "": with_runs(_other(row), [0.99])})
+    assert rows_found_before(tmp_path, ROWS, CELLS)["mixfp4-small"][0].stem == "b"
+
+
+def test_lane_arrays_are_offered_to_nobody(tmp_path: Path) -> None:
+    """Rows count, be the baseline's lane array by another recipe or not."""
+    _put(tmp_path / "a.json", {"nvfp4-small": _other(_row("nvfp4-small"), scope="lane array"), "mixfp4-small": None})
+    _put(tmp_path / "b.json", {})
+    assert rows_found_before(tmp_path, ROWS, CELLS)["mixfp4-small"][0].stem == "b"
 
 
 def test_rows_are_not_searched_for_twice() -> None:
