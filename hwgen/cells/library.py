@@ -200,7 +200,7 @@ class Library:
         Raises
         ------
         InputError
-            Naming what is missing: an inverter, a 2-input NAND or NOR, a D flip-flop.
+            Naming what is missing: an inverter, a 2-input NAND or NOR, a D flip-flop; or a gate without an area.
         """
         missing = []
         if not self.inverters():
@@ -217,3 +217,9 @@ class Library:
                 f"{', '.join(self.paths)}: {lacks}; synthesis needs {', '.join(missing)}"
                 " (in several files? give them together)"
             )
+        for cell in self.cells.values():
+            if not cell.dont_use and cell.area <= 0 and any(pin.function for pin in cell.pins.values()):
+                raise InputError(
+                    f"{', '.join(self.paths)}: cell {cell.name} has no area; expected one above 0, or --dont-use"
+                    f" {cell.name}"
+                )

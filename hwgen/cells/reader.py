@@ -94,6 +94,13 @@ class _File:
             raise self.error(found.line, f"{name} is {found.text!r}; expected a number")
         return value
 
+    def magnitude(self, group: Group, name: str) -> float | None:
+        """A number that is not negative; None where there is none."""
+        value = self.number(group, name, -1.0)
+        if value < 0 and group.get(name):
+            raise self.error(group.attributes[name].line, f"{name} is {value:g}; expected at least 0")
+        return value if value >= 0 else None
+
     def expression(self, group: Group, name: str) -> Expression | None:
         found = group.attributes.get(name)
         if found is None or not found.text.strip():
@@ -244,7 +251,7 @@ def _read_cell(file: _File, group: Group) -> Cell:
     clock_gate = _read_clock_gate(group) if group.get("clock_gating_integrated_cell") else None
     return Cell(
         name=names[0],
-        area=file.number(group, "area", 0.0),
+        area=file.magnitude(group, "area") or 0.0,
         leakage=default,
         leakage_states=states,
         pins=pins,
@@ -320,12 +327,12 @@ def _read_pin(file: _File, group: Group, name: str) -> Pin:
     direction = group.get("direction", "input").lower()
     unit = file.units["capacitance"]
     default = file.empty["default_input_pin_cap"] if direction == "input" else 0.0
-    plain = file.number(group, "capacitance", -1.0)
-    edges = [file.number(group, f"{edge}_capacitance", plain) for edge in ("rise", "fall")]
-    if plain < 0:
-        known = [edge for edge in edges if edge >= 0]
+    plain = file.magnitude(group, "capacitance")
+    edges = [file.magnitude(group, f"{edge}_capacitance") for edge in ("rise", "fall")]
+    if plain is None:
+        known = [edge for edge in edges if edge is not None]
         plain = sum(known) / len(known) if known else default
-    rise, fall = (plain if edge < 0 else edge for edge in edges)
+    rise, fall = (plain if edge is None else edge for edge in edges)
     pin = Pin(
         name,
         direction,

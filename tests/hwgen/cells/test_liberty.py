@@ -1,5 +1,6 @@
 """Liberty syntax and library meaning: what is read, and how bad files are refused."""
 
+import dataclasses
 import gzip
 
 import numpy as np
@@ -253,6 +254,15 @@ def test_tiny(tiny):
     assert len(tiny.cells["NAND2"].pins["Y"].arcs) == 2
     with pytest.raises(InputError, match=r"no inverter and no rising-edge D flip-flop without the cells I\*, DFF; "):
         tiny.without(["I*", "DFF"]).check_for_synthesis()
+
+
+def test_a_gate_without_an_area_is_refused(tiny):
+    nand = tiny.cells["NAND2"]
+    tiny.cells["NAND2"] = dataclasses.replace(nand, area=0.0)
+    with pytest.raises(InputError, match="cell NAND2 has no area; expected one above 0, or --dont-use NAND2"):
+        tiny.check_for_synthesis()
+    tiny.cells["NAND3"] = nand
+    tiny.without(["NAND2"]).check_for_synthesis()
 
 
 @pytest.mark.parametrize("real_name", ["sky130hd", "sg13g2", "asap7"], indirect=True)

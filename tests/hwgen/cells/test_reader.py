@@ -57,6 +57,14 @@ def test_a_unit_that_is_none(tmp_path, unit):
         reader.load(path)
 
 
+@pytest.mark.parametrize("name", ["area", "capacitance", "rise_capacitance"])
+def test_less_than_nothing_is_refused(tmp_path, name):
+    own = f"{name} : -0.5;"
+    body = f"cell (C) {{\n{own if name == 'area' else ''} pin (A) {{ direction : input; {own} }} }}"
+    with pytest.raises(InputError, match=rf"one\.lib:6: {name} is -0\.5; expected at least 0"):
+        library(tmp_path, body)
+
+
 def test_the_voltage_is_that_of_the_default_conditions(tmp_path):
     fast = "operating_conditions (fast) { voltage : 3; }"
     slow = "operating_conditions (slow) { voltage : 2; }"
