@@ -91,7 +91,7 @@ def load(path: str | os.PathLike[str], name: str | None = None) -> Tensor:
     ------
     ArgumentError
         No such file, not readable as its suffix says, no tensor of that name (the message lists what there
-        is), not a 2-D tensor of floats, or a NaN or infinity (the first is named).
+        is), not a 2-D tensor of floats, an empty one, or a NaN or infinity (the first is named).
     """
     file = Path(path)
     _check_file(file)
@@ -103,6 +103,8 @@ def load(path: str | os.PathLike[str], name: str | None = None) -> Tensor:
         tensor, label = _load_safetensors(file, name), f"{file}: {name}"
     else:
         raise ArgumentError(f"{file}: must end in .npy or .safetensors")
+    if not tensor.size:
+        raise ArgumentError(f"{label}: is empty, of shape {list(tensor.shape)}; must have an element")
     finite = np.isfinite(tensor)
     if not finite.all():
         where = [int(i) for i in np.argwhere(~finite)[0]]

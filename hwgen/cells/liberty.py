@@ -192,8 +192,9 @@ def parse(text: str, path: str | Path, skip: Collection[str] = ()) -> Group:
         counted = start
         if match is None:
             shown = text[start : start + 30].split("\n")[0]
+            cut = "" if re.search("[;{}]", text[start:]) else " (is the file truncated?)"
             raise InputError(
-                f"{path}:{line}: cannot read {shown!r}; expected 'name : value;', 'name (...);' or a group"
+                f"{path}:{line}: cannot read {shown!r}; expected 'name : value;', 'name (...);' or a group{cut}"
             )
         position = match.end()
         group = stack[-1]

@@ -74,7 +74,7 @@ def command(
     runs: int,
     **settings: Any,
 ) -> None:
-    """Build two configurations for a clock and report what the second costs over the first.
+    """Build two configurations for a clock and report what the second costs over the first. Also called synth.
 
     Every netlist is placed, sized and buffered: once for least area, which areas are of, and once for least energy,
     which power is of.

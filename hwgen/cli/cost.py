@@ -12,7 +12,7 @@ import click
 
 from hwgen.cli.options import REPORTS, config, json_option, out
 from hwgen.cli.study import check_files, written
-from hwgen.cli.types import FILE, FROM_ZERO, GRID, MOST_CORES, PERIOD_NS, POSITIVE, Late, Names, Number, constant
+from hwgen.cli.types import FILE, FROM_ZERO, GRID, MOST_CORES, PERIOD_NS, POSITIVE, Late, Names, Number, Whole, constant
 from hwgen.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ def _machines() -> str:
 
 _MACHINE = (
     click.option("--machine", "preset", type=Names("hwgen.cost.machines:MACHINES"), cls=Late, late=_machines),
-    click.option(
-        "--cores", type=click.IntRange(1, MOST_CORES), help="Arranged anew for each GEMM.  [default: the machine's]"
-    ),
+    click.option("--cores", type=Whole(1, MOST_CORES), help="Arranged anew for each GEMM.  [default: the machine's]"),
     click.option("--grid", type=GRID, metavar="[Bx]PxQ", help="ROWSxCOLUMNS of cores instead, or BATCHxROWSxCOLUMNS."),
     click.option("--clock", type=PERIOD_NS, help="Clock period in ns.  [default: that of the report]"),
     click.option("--buffer", "buffer_mib", type=_MIB, help="In MiB.  [default: the machine's]"),

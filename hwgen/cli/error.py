@@ -84,9 +84,13 @@ def command(
         choices += [(form, rule) for form in own for rule in rules(form)]
     with progress() as update:
         trained = accuracy.minilm_model() if model else None
-        rows = accuracy.table(
-            choices, inputs, trained, lambda done, total: update("formats", done, total), weights=weights
-        )
+        try:
+            rows = accuracy.table(
+                choices, inputs, trained, lambda done, total: update("formats", done, total), weights=weights
+            )
+        except golden.ArgumentError as error:
+            # What is drawn, and the model, can be quantised.
+            raise InputError(f"{file}: {error}" if file else str(error)) from None
     if as_json:
         conditions = {
             "drawn": None if file else {"shape": accuracy.SHAPE, "seed": accuracy.SEED if seed is None else seed},

@@ -9,7 +9,7 @@ import click
 from hwgen.cli.options import REPORTS, json_option, out
 from hwgen.cli.output import progress
 from hwgen.cli.study import check_files, written
-from hwgen.cli.types import SEED, Names
+from hwgen.cli.types import SEED, Names, Whole
 from hwgen.errors import InputError
 from hwgen.measure.requests import CORE_SIZES
 
@@ -49,7 +49,7 @@ _MINILM = "minilm"
 @click.option("--core", "size", type=click.Choice(CORE_SIZES), default="small", show_default=True, help="Core.")
 @click.option(
     "--sentences",
-    type=click.IntRange(1, _SENTENCES),
+    type=Whole(1, _SENTENCES),
     default=_SENTENCES,
     show_default=True,
     help="How many of the fixed sentences are the input.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hwgen.cli.types import DIRECTORY, FILE, JOBS, MOST_RUNS, PERIOD_NS, SECONDS, Late, Names, constant
+from hwgen.cli.types import DIRECTORY, FILE, JOBS, MOST_RUNS, PERIOD_NS, SECONDS, Late, Names, Whole, constant
 from hwgen.errors import InputError, ToolError
 from hwgen.files import check_file, place_for
 from hwgen.measure.requests import PLACERS, WIRES, Physical
@@ -61,7 +61,7 @@ REPORTS = Path("reports")
 
 hold = click.option(
     "--hold",
-    type=click.IntRange(1, 64),
+    type=Whole(1, 64),
     default=1,
     show_default=True,
     help="Steps for which the rows of B stay while those of A change.",
@@ -327,7 +327,7 @@ def measuring(stem: str | None, runs: int) -> Callable[[Command], Command]:
         libraries,
         click.option(
             "--runs",
-            type=click.IntRange(1, MOST_RUNS),
+            type=Whole(1, MOST_RUNS),
             default=runs,
             show_default=True,
             help="Perturbed syntheses of each module; 6 or more for an interval.",

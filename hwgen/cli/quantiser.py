@@ -49,7 +49,7 @@ def _varied(name: str, selection: str | None, error_bits: int | None, tensor_sca
 
 
 @command.command("verify")
-@click.argument("name", metavar="QUANTISER", default="mixfp4-quantiser", type=Names(_NAMES))
+@click.argument("name", metavar="[QUANTISER]", default="mixfp4-quantiser", type=Names(_NAMES))
 @click.option("--elements", type=MACS, default=1e8, show_default=True, help="Numbers to compare, at least.")
 @click.option("--selection", type=Names("hwgen.config.quantiser:SELECTIONS"), help="Rule of choice.")
 @click.option("--error-bits", type=int, help="Bits of an error.")
@@ -67,7 +67,7 @@ def verify_command(
     jobs: int,
     as_json: bool,
 ) -> None:
-    """Compare the RTL of a quantiser with the golden model, bit for bit.
+    """Compare the RTL of a quantiser, mixfp4-quantiser by default, with the golden model, bit for bit.
 
     Every BF16 number comes alone in a block, and beside a block scale of every exponent; then drawn
     tensors, ties, and any bits. Ends at the first block that differs, with status 1. So does a run of

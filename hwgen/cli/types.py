@@ -33,13 +33,14 @@ __all__ = [
     "Late",
     "Names",
     "Number",
+    "Whole",
     "constant",
 ]
 
 FILE = click.Path(path_type=Path)
 
 
-class _Whole(click.IntRange):
+class Whole(click.IntRange):
     """A whole number within bounds."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -50,10 +51,11 @@ class _Whole(click.IntRange):
         return super().convert(value, param, ctx)
 
 
-POSITIVE = _Whole(min=1, max=1 << 24)
-SEED = _Whole(min=0)
+POSITIVE = Whole(min=1, max=1 << 24)
+SEED = Whole(min=0)
 
 MOST_CORES = 1 << 16
+_DIGITS = 18  # more make a number that is too large
 MOST_RUNS = 1000
 """Behind them come the perturbations of the search, `hwgen.measure.selection.PILOTS` and `MORE_PILOTS`."""
 
@@ -120,9 +122,9 @@ class _Grid(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int, int]:
         parts = value.lower().split("x")
-        if len(parts) not in (2, 3) or not all(p.strip().isdecimal() and 0 < int(p) <= MOST_CORES for p in parts):
+        if len(parts) not in (2, 3) or not all(p.strip().isdecimal() and p.strip(" 0") for p in parts):
             raise _refused(param, repr(value), "ROWSxCOLUMNS or BATCHxROWSxCOLUMNS of cores, such as 4x8")
-        sizes = [int(part) for part in parts]
+        sizes = [int(part) if len(part) <= _DIGITS else MOST_CORES + 1 for part in parts]
         if math.prod(sizes) > MOST_CORES:
             raise InputError(f"--grid {value!r}: must have at most {MOST_CORES} cores")
         batch, rows, columns = sizes if len(sizes) == 3 else [1, *sizes]

@@ -2250,12 +2250,17 @@ def from_json(content: Any) -> Report:
         raise InputError(f"not a report of hwgen (schema {SCHEMA!r})")
     kind = content.get("kind")
     known = REPORTS.get(kind) if isinstance(kind, str) else None
-    if content.get("version") != SCHEMA_VERSION:
-        again = f"; measure it anew with '{known.command}'" if known else ""
-        raise InputError(f"schema version {content.get('version')!r}; this hwgen reads {SCHEMA_VERSION}{again}")
+    version = content.get("version")
+    if version != SCHEMA_VERSION:
+        newer = isinstance(version, int) and version > SCHEMA_VERSION
+        again = "; a newer hwgen wrote it" if newer else f"; measure it anew with '{known.command}'" if known else ""
+        raise InputError(f"schema version {version!r}; this hwgen reads {SCHEMA_VERSION}{again}")
     if known is None:
         raise InputError(f"kind {kind!r}; this hwgen knows {', '.join(REPORTS)}")
     try:
+        for name in ("designs", "results"):
+            if content.get(name) == []:
+                raise InputError(f"report.{name}: is empty")
         report = typing.cast(Report, _read(known, content, "report"))
         if isinstance(report, FormatsReport):
             _check_rows(report)
