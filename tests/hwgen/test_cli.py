@@ -408,6 +408,9 @@ BAD = [
     (("cost", "--gemms", "good.npy"), "'good.npy': must end in .toml or .csv"),
     ((*_MODEL, "--config", "a/tiny.toml"), "no report on tiny in 'reports' or among those of hwgen itself"),
     ((*_MODEL, "--vs", "nvfp4-small"), "differ in rows"),
+    ((*_MODEL, "--grid", "0x4"), "--grid '0x4': must be ROWSxCOLUMNS"),
+    ((*_MODEL, "--grid", "9" * 5000 + "x1"), "x1': must have at most 65536 cores"),
+    (("compare", "--runs", "1.5"), "'1.5' is not a whole number"),
     (
         (*_MODEL, "--half-rate", "attention"),
         "--half-rate attention: mixfp4-blackwell has no slot; give a core with one",
@@ -450,7 +453,7 @@ BAD = [
     ((*_MODEL, "--out", "good.npy"), "'good.npy' is not a directory"),
     (("simulate", "--gaps", "nan"), "--gaps nan"),
     (("simulate", "--m", "99999999999999999999"), "--m"),
-    (("simulate", "--a", "empty.npy"), "'empty.npy'"),
+    (("simulate", "--a", "empty.npy"), "empty.npy: is empty"),
     (("report", "wrong.json"), "'wrong.json': damaged"),
     (("verilog", "a/tiny.toml", "b/tiny.toml"), "'tiny' is given twice"),
     (("frobnicate",), "No such command 'frobnicate'"),

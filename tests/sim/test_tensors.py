@@ -118,6 +118,7 @@ NAN = np.array([[0, 1], [2, np.nan]], np.float32)
         (lambda d: d / "no.npy", None, "no.npy: no such file"),
         (lambda d: d, None, "is a directory"),
         (lambda d: written(d / "x.bin", b""), None, "x.bin: must end in .npy or .safetensors"),
+        (lambda d: npy(d / "x.npy", NAN[:, :0]), None, r"x.npy: is empty, of shape \[2, 0\]; must have an element"),
         (lambda d: npy(d / "x.npy", NAN), None, r"x.npy\[1, 1\] is nan"),
         (lambda d: npy(d / "x.npy", NAN[:1]), "w", "a .npy file holds one tensor and no names; got name 'w'"),
         (

@@ -100,6 +100,10 @@ BAD = {
     "group is no library": ("cell (A) { }", "no 'library' group"),
     "truncated": (wrap(INVERTER)[:-8], r"ends inside the group .*truncated"),
     "truncated in a string": (wrap('cell (A) { comment : "abc'), "cannot read"),
+    "truncated in a statement": (
+        'library (l) { cell (A) { index_1 ("1, 2',
+        r"cannot read .*\(is the file truncated\?\)",
+    ),
     "extra brace": (wrap(INVERTER) + "}", r":5: '}' without its '{'"),
     "no cells": (wrap(""), "no cells"),
     "no voltage": (wrap(INVERTER, 'time_unit : "1ns";'), "no supply voltage"),
