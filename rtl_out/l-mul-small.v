@@ -1315,8 +1315,8 @@ module l_mul_small_dot_product(clk, a, b, enable_sums, enable_tree, below, expon
   wire [7:0] fields7;
   wire [7:0] fields8;
   wire [7:0] fields9;
-  wire [159:0] largest_counts;
-  wire [4:0] largest_largest;
+  wire [159:0] highest_counts;
+  wire [4:0] highest_largest;
   reg [31:0] last_x;
   wire [31:0] last_y;
   wire [3:0] product0;
@@ -2092,206 +2092,206 @@ module l_mul_small_dot_product(clk, a, b, enable_sums, enable_tree, below, expon
   always @(posedge clk)
     if (enable_tree) sign31 <= sign31_next;
   always @(posedge clk)
-    if (enable_tree) tree_count31 <= largest_counts[159:155];
+    if (enable_tree) tree_count31 <= highest_counts[159:155];
   always @(posedge clk)
     if (enable_tree) tree_product31 <= product31;
   always @(posedge clk)
     if (enable_tree) sign30 <= sign30_next;
   always @(posedge clk)
-    if (enable_tree) tree_count30 <= largest_counts[154:150];
+    if (enable_tree) tree_count30 <= highest_counts[154:150];
   always @(posedge clk)
     if (enable_tree) tree_product30 <= product30;
   always @(posedge clk)
     if (enable_tree) sign29 <= sign29_next;
   always @(posedge clk)
-    if (enable_tree) tree_count29 <= largest_counts[149:145];
+    if (enable_tree) tree_count29 <= highest_counts[149:145];
   always @(posedge clk)
     if (enable_tree) tree_product29 <= product29;
   always @(posedge clk)
     if (enable_tree) sign28 <= sign28_next;
   always @(posedge clk)
-    if (enable_tree) tree_count28 <= largest_counts[144:140];
+    if (enable_tree) tree_count28 <= highest_counts[144:140];
   always @(posedge clk)
     if (enable_tree) tree_product28 <= product28;
   always @(posedge clk)
     if (enable_tree) sign27 <= sign27_next;
   always @(posedge clk)
-    if (enable_tree) tree_count27 <= largest_counts[139:135];
+    if (enable_tree) tree_count27 <= highest_counts[139:135];
   always @(posedge clk)
     if (enable_tree) tree_product27 <= product27;
   always @(posedge clk)
     if (enable_tree) sign26 <= sign26_next;
   always @(posedge clk)
-    if (enable_tree) tree_count26 <= largest_counts[134:130];
+    if (enable_tree) tree_count26 <= highest_counts[134:130];
   always @(posedge clk)
     if (enable_tree) tree_product26 <= product26;
   always @(posedge clk)
     if (enable_tree) sign25 <= sign25_next;
   always @(posedge clk)
-    if (enable_tree) tree_count25 <= largest_counts[129:125];
+    if (enable_tree) tree_count25 <= highest_counts[129:125];
   always @(posedge clk)
     if (enable_tree) tree_product25 <= product25;
   always @(posedge clk)
     if (enable_tree) sign24 <= sign24_next;
   always @(posedge clk)
-    if (enable_tree) tree_count24 <= largest_counts[124:120];
+    if (enable_tree) tree_count24 <= highest_counts[124:120];
   always @(posedge clk)
     if (enable_tree) tree_product24 <= product24;
   always @(posedge clk)
     if (enable_tree) sign23 <= sign23_next;
   always @(posedge clk)
-    if (enable_tree) tree_count23 <= largest_counts[119:115];
+    if (enable_tree) tree_count23 <= highest_counts[119:115];
   always @(posedge clk)
     if (enable_tree) tree_product23 <= product23;
   always @(posedge clk)
     if (enable_tree) sign22 <= sign22_next;
   always @(posedge clk)
-    if (enable_tree) tree_count22 <= largest_counts[114:110];
+    if (enable_tree) tree_count22 <= highest_counts[114:110];
   always @(posedge clk)
     if (enable_tree) tree_product22 <= product22;
   always @(posedge clk)
     if (enable_tree) sign21 <= sign21_next;
   always @(posedge clk)
-    if (enable_tree) tree_count21 <= largest_counts[109:105];
+    if (enable_tree) tree_count21 <= highest_counts[109:105];
   always @(posedge clk)
     if (enable_tree) tree_product21 <= product21;
   always @(posedge clk)
     if (enable_tree) sign20 <= sign20_next;
   always @(posedge clk)
-    if (enable_tree) tree_count20 <= largest_counts[104:100];
+    if (enable_tree) tree_count20 <= highest_counts[104:100];
   always @(posedge clk)
     if (enable_tree) tree_product20 <= product20;
   always @(posedge clk)
     if (enable_tree) sign19 <= sign19_next;
   always @(posedge clk)
-    if (enable_tree) tree_count19 <= largest_counts[99:95];
+    if (enable_tree) tree_count19 <= highest_counts[99:95];
   always @(posedge clk)
     if (enable_tree) tree_product19 <= product19;
   always @(posedge clk)
     if (enable_tree) sign18 <= sign18_next;
   always @(posedge clk)
-    if (enable_tree) tree_count18 <= largest_counts[94:90];
+    if (enable_tree) tree_count18 <= highest_counts[94:90];
   always @(posedge clk)
     if (enable_tree) tree_product18 <= product18;
   always @(posedge clk)
     if (enable_tree) sign17 <= sign17_next;
   always @(posedge clk)
-    if (enable_tree) tree_count17 <= largest_counts[89:85];
+    if (enable_tree) tree_count17 <= highest_counts[89:85];
   always @(posedge clk)
     if (enable_tree) tree_product17 <= product17;
   always @(posedge clk)
     if (enable_tree) sign16 <= sign16_next;
   always @(posedge clk)
-    if (enable_tree) tree_count16 <= largest_counts[84:80];
+    if (enable_tree) tree_count16 <= highest_counts[84:80];
   always @(posedge clk)
     if (enable_tree) tree_product16 <= product16;
   always @(posedge clk)
     if (enable_tree) sign15 <= sign15_next;
   always @(posedge clk)
-    if (enable_tree) tree_count15 <= largest_counts[79:75];
+    if (enable_tree) tree_count15 <= highest_counts[79:75];
   always @(posedge clk)
     if (enable_tree) tree_product15 <= product15;
   always @(posedge clk)
     if (enable_tree) sign14 <= sign14_next;
   always @(posedge clk)
-    if (enable_tree) tree_count14 <= largest_counts[74:70];
+    if (enable_tree) tree_count14 <= highest_counts[74:70];
   always @(posedge clk)
     if (enable_tree) tree_product14 <= product14;
   always @(posedge clk)
     if (enable_tree) sign13 <= sign13_next;
   always @(posedge clk)
-    if (enable_tree) tree_count13 <= largest_counts[69:65];
+    if (enable_tree) tree_count13 <= highest_counts[69:65];
   always @(posedge clk)
     if (enable_tree) tree_product13 <= product13;
   always @(posedge clk)
     if (enable_tree) sign12 <= sign12_next;
   always @(posedge clk)
-    if (enable_tree) tree_count12 <= largest_counts[64:60];
+    if (enable_tree) tree_count12 <= highest_counts[64:60];
   always @(posedge clk)
     if (enable_tree) tree_product12 <= product12;
   always @(posedge clk)
     if (enable_tree) sign11 <= sign11_next;
   always @(posedge clk)
-    if (enable_tree) tree_count11 <= largest_counts[59:55];
+    if (enable_tree) tree_count11 <= highest_counts[59:55];
   always @(posedge clk)
     if (enable_tree) tree_product11 <= product11;
   always @(posedge clk)
     if (enable_tree) sign10 <= sign10_next;
   always @(posedge clk)
-    if (enable_tree) tree_count10 <= largest_counts[54:50];
+    if (enable_tree) tree_count10 <= highest_counts[54:50];
   always @(posedge clk)
     if (enable_tree) tree_product10 <= product10;
   always @(posedge clk)
     if (enable_tree) sign9 <= sign9_next;
   always @(posedge clk)
-    if (enable_tree) tree_count9 <= largest_counts[49:45];
+    if (enable_tree) tree_count9 <= highest_counts[49:45];
   always @(posedge clk)
     if (enable_tree) tree_product9 <= product9;
   always @(posedge clk)
     if (enable_tree) sign8 <= sign8_next;
   always @(posedge clk)
-    if (enable_tree) tree_count8 <= largest_counts[44:40];
+    if (enable_tree) tree_count8 <= highest_counts[44:40];
   always @(posedge clk)
     if (enable_tree) tree_product8 <= product8;
   always @(posedge clk)
     if (enable_tree) sign7 <= sign7_next;
   always @(posedge clk)
-    if (enable_tree) tree_count7 <= largest_counts[39:35];
+    if (enable_tree) tree_count7 <= highest_counts[39:35];
   always @(posedge clk)
     if (enable_tree) tree_product7 <= product7;
   always @(posedge clk)
     if (enable_tree) sign6 <= sign6_next;
   always @(posedge clk)
-    if (enable_tree) tree_count6 <= largest_counts[34:30];
+    if (enable_tree) tree_count6 <= highest_counts[34:30];
   always @(posedge clk)
     if (enable_tree) tree_product6 <= product6;
   always @(posedge clk)
     if (enable_tree) sign5 <= sign5_next;
   always @(posedge clk)
-    if (enable_tree) tree_count5 <= largest_counts[29:25];
+    if (enable_tree) tree_count5 <= highest_counts[29:25];
   always @(posedge clk)
     if (enable_tree) tree_product5 <= product5;
   always @(posedge clk)
     if (enable_tree) sign4 <= sign4_next;
   always @(posedge clk)
-    if (enable_tree) tree_count4 <= largest_counts[24:20];
+    if (enable_tree) tree_count4 <= highest_counts[24:20];
   always @(posedge clk)
     if (enable_tree) tree_product4 <= product4;
   always @(posedge clk)
     if (enable_tree) sign3 <= sign3_next;
   always @(posedge clk)
-    if (enable_tree) tree_count3 <= largest_counts[19:15];
+    if (enable_tree) tree_count3 <= highest_counts[19:15];
   always @(posedge clk)
     if (enable_tree) tree_product3 <= product3;
   always @(posedge clk)
     if (enable_tree) sign2 <= sign2_next;
   always @(posedge clk)
-    if (enable_tree) tree_count2 <= largest_counts[14:10];
+    if (enable_tree) tree_count2 <= highest_counts[14:10];
   always @(posedge clk)
     if (enable_tree) tree_product2 <= product2;
   always @(posedge clk)
     if (enable_tree) sign1 <= sign1_next;
   always @(posedge clk)
-    if (enable_tree) tree_count1 <= largest_counts[9:5];
+    if (enable_tree) tree_count1 <= highest_counts[9:5];
   always @(posedge clk)
     if (enable_tree) tree_product1 <= product1;
   always @(posedge clk)
     if (enable_tree) sign0 <= sign0_next;
   always @(posedge clk)
-    if (enable_tree) tree_count0 <= largest_counts[4:0];
+    if (enable_tree) tree_count0 <= highest_counts[4:0];
   always @(posedge clk)
     if (enable_tree) tree_product0 <= product0;
   always @(posedge clk)
-    if (enable_tree) exponent <= largest_largest;
+    if (enable_tree) exponent <= highest_largest;
   reg [30:0] last_y_31_1;
   always @(posedge clk)
     if (enable_sums) last_y_31_1 <= total_8_0_carry[31:1];
   assign last_y[31:1] = last_y_31_1;
   assign total_6_2_sum = ~ { 1'h0, total_6_2_carry_xor };
-  l_mul_small_largest_exponent largest (
-    .counts(largest_counts),
+  l_mul_small_largest_exponent highest (
+    .counts(highest_counts),
     .exponents({ exponent31, exponent30, exponent29, exponent28, exponent27, exponent26, exponent25, exponent24, exponent23, exponent22, exponent21, exponent20, exponent19, exponent18, exponent17, exponent16, exponent15, exponent14, exponent13, exponent12, exponent11, exponent10, exponent9, exponent8, exponent7, exponent6, exponent5, exponent4, exponent3, exponent2, exponent1, exponent0 }),
-    .largest(largest_largest)
+    .largest(highest_largest)
   );
   l_mul_small_last_adder last (
     .below(below),

@@ -30,11 +30,25 @@ _RULES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ),
     (
         "Bit 0 of a carry word is a bit that has another name as well, and is read under that name.",
-        (("UNUSEDSIGNAL", "Bits of signal are not used: '*_carry*'[0]*"),),
+        tuple(
+            ("UNUSEDSIGNAL", f"Bits of signal are not used: '{name}'[0]*") for name in ("*_carry*", "carry", "last_y")
+        ),
     ),
     (
         "All but the top bit of a block sum are read under the name of the output.",
-        (("UNUSEDSIGNAL", "Bits of signal are not used: 'total'[*"),),
+        tuple(
+            ("UNUSEDSIGNAL", f"Bits of signal are not used: '{name}'[*") for name in ("total", "sum_word", "below_word")
+        ),
+    ),
+    (
+        "Of a block sum less one all but the sign is read: that of the sum says which of both is meant.",
+        (("UNUSEDSIGNAL", "Bits of signal are not used: 'below'[*"),),
+    ),
+    (
+        "A number that others are compared with is written without the zeros above it.",
+        tuple(
+            ("WIDTH", f"Operator {operator} expects * bits on the RHS, but RHS's CONST *") for operator in ("GT", "GTE")
+        ),
     ),
     (
         "The exponents of the terms need exponent and zero flag of the decoded scales, not the significand.",
@@ -57,12 +71,17 @@ _IGNORED_BITS = (
 
 _SELECTORS = (
     "Bits of a block scale that select the kind of elements are read where elements are decoded.",
-    (("UNUSEDSIGNAL", "Bits of signal are not used: 'code'[*"),),
+    tuple(("UNUSEDSIGNAL", f"Bits of signal are not used: '{name}'[*") for name in ("code", "scale*_code")),
 )
 
 _ZEROS = (
     "Above the term of a single group the carries of the two words before the last addition are zero.",
     (("UNUSEDSIGNAL", "Bits of signal are not used: 'addends_x'[*"),),
+)
+
+_COUNTS = (
+    "Of a count of leading zeros, a bit that says whether a part is empty is read under that name.",
+    (("UNUSEDSIGNAL", "Bits of signal are not used: 'groups*'[*"),),
 )
 
 _CONSTANTS = """
@@ -104,9 +123,18 @@ def waivers(config: TensorCoreConfig) -> str:
         Tensor core configuration.
     """
     unread = any(form.scale_width < form.stored_scale_width for form in (config.a, config.b))
-    selected = any(form.tagged and not any(element.fold for element in form.elements) for form in config.formats)
+    selected = any(
+        form.tagged and (form.by_step or not any(element.fold for element in form.elements)) for form in config.formats
+    )
     zeros = "addends" in config.pipeline and config.sums == 1
-    rules = (*_RULES, *[_IGNORED_BITS] * unread, *[_ZEROS] * zeros, *[_SELECTORS] * selected)
+    counts = config.numerics == "exact"
+    rules = (
+        *_RULES,
+        *[_IGNORED_BITS] * unread,
+        *[_ZEROS] * zeros,
+        *[_SELECTORS] * selected,
+        *[_COUNTS] * counts,
+    )
     package = f"*{Layout(config).types}.sv"
     return _text(config.name, ", its wrappers and testbenches", rules) + _CONSTANTS.format(package)
 

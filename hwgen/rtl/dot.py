@@ -124,7 +124,7 @@ class DotProduct(Block):
         """Products that are cut to a window, in three parts with a register between each."""
         pairs = list(zip(self.a, self.b, strict=True))
         found = [how.product(m, x, y, f"{index}") for index, (x, y) in enumerate(pairs)]
-        largest = add_child(m, platform, "largest", LargestExponent, self.config)
+        largest = add_child(m, platform, "highest", LargestExponent, self.config)
         m.d.comb += [into.eq(exponent) for into, (_, exponent) in zip(largest.exponents, found, strict=True)]
         beside: dict[str, Value] = {"exponent": largest.largest}
         if self.config.bounds.may_be_infinite:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
-from operator import or_
-
-from amaranth.hdl import Cat, Const, Module, Signal, Value, unsigned
+from amaranth.hdl import Module, Signal, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
+from hwgen.rtl.arithmetic.largest import largest
 from hwgen.rtl.arithmetic.shifters import saturated
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lanes import lanes
@@ -71,43 +68,9 @@ class LargestExponent(Block):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.comb += self.largest.eq(_largest(m, list(self.exponents)))
+        m.d.comb += self.largest.eq(largest(m, list(self.exponents), digit=_DIGIT))
         for index, (exponent, count) in enumerate(zip(self.exponents, self.counts, strict=True)):
             distance = Signal(len(exponent), name=f"distance{index}")
             m.d.comb += distance.eq(self.largest - exponent)
             m.d.comb += count.eq(saturated(m, distance, self.window, name=f"saturated{index}"))
         return m
-
-
-def _largest(m: Module, numbers: Sequence[Value]) -> Value:
-    """The largest of some numbers, digit by digit from the top.
-
-    Each number says of every value whether its digit comes up to that, and an OR over all numbers whether any does. A
-    number whose digit is less than the largest has no say in the digits below.
-    """
-    places = range(0, len(numbers[0]), _DIGIT)
-    digits: list[Value] = []
-    left: list[Value] = [Const(1)] * len(numbers)
-    for place in reversed(places):
-        own = [number[place : place + _DIGIT] for number in numbers]
-        values = range(1, 1 << len(own[0]))
-        reached = [Cat((digit >= value) & its for value in values) for digit, its in zip(own, left, strict=True)]
-        largest = Signal(len(values), name=f"reached{place}")
-        m.d.comb += largest.eq(reduce(or_, reached))
-        digits.insert(0, _count(largest))
-        if place:
-            following = [Signal(name=f"left{place}_{index}") for index in range(len(numbers))]
-            for into, its, before in zip(following, reached, left, strict=True):
-                m.d.comb += into.eq((its | ~largest).all() & before)
-            left = list(following)
-    return Cat(*digits)
-
-
-def _count(reached: Value) -> Value:
-    """The number of values that are reached, as bits; with each all below it are."""
-    # Whether the number of values reached is at least so many; none are behind the last.
-    least = Cat(1, reached, 0)
-    steps = [1 << bit for bit in range(len(reached).bit_length())]
-    return Cat(
-        Cat(least[at] & ~least[at + step] for at in range(step, len(reached) + 1, 2 * step)).any() for step in steps
-    )

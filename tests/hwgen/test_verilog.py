@@ -300,15 +300,8 @@ def lint(path, config, directory, top=None):
     assert (result.stdout + result.stderr, result.returncode) == ("", 0)
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(f"{name}-small" for name in ("mixfp4", "nvfp4", "mixfp4-weights", "mixfp4-multi", "hif4")),
-        "mixfp4-blackwell",
-        "blockdialect-small",
-    ],
-)
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("name", [*(name for name in NAMED if name.endswith("-small")), "mixfp4-blackwell"])
 def test_verilator_lint(name, tmp_path):
     lint(RTL_OUT / f"{name}.v", NAMED[name], tmp_path)
 

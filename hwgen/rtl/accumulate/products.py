@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal, Value, unsigned
@@ -12,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config import TensorCoreConfig
 from hwgen.formats.unscaled import HIGHEST_PRODUCT, LOWEST_PRODUCT, PRODUCT, SIGNIFICAND
 from hwgen.rtl.arithmetic.carry_save import two_words
+from hwgen.rtl.arithmetic.largest import largest
 from hwgen.rtl.arithmetic.shifters import saturated, shift_right
 from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.decode.unscaled import slots_layout
@@ -84,8 +84,8 @@ def _exponents(m: Module, config: TensorCoreConfig, a: Any, b: Any) -> list[Sign
 class ProductExponents(Block):
     """Exponents of the products of one step at half the rate, and the largest of them.
 
-    Products of zero take no part in the largest. It is found from its highest bit down: a product whose bit is 0 is
-    out as soon as another one that is still in has a 1. That takes less than half the gates of a tree of comparators.
+    Products of zero take no part in the largest. It is found bit by bit (`hwgen.rtl.arithmetic.largest`). That takes
+    less than half the gates of a tree of comparators, and less than digits of more bits: it does not hold the clock.
 
     With ``config.early_exponents`` they come with the lanes. The largest of each block is found then before ``tree``
     and ``sums``, and the largest of those behind these registers, each where the pipeline has it::
@@ -139,33 +139,17 @@ class ProductExponents(Block):
             for group in range(config.groups):
                 own = slice(group * config.slots, (group + 1) * config.slots)
                 blocks[f"live{group}"] = Cat(*live[own]).any()
-                blocks[f"largest{group}"] = self._largest(m, exponents[own], Cat(*live[own]), name=f"of_block{group}_")
+                blocks[f"largest{group}"] = largest(
+                    m, exponents[own], digit=1, live=live[own], name=f"of_block{group}_"
+                )
             for register in ("tree", "sums"):
                 blocks = self.held(m, register, f"enable_{register}_products", blocks)
             live = [blocks[f"live{group}"] for group in range(config.groups)]
             exponents = [blocks[f"largest{group}"] for group in range(config.groups)]
         else:
             m.d.comb += self.exponents.as_value().eq(Cat(*exponents))
-        m.d.comb += [self.active.eq(Cat(*live).any()), self.exponent.eq(self._largest(m, exponents, Cat(*live)))]
+        m.d.comb += [self.active.eq(Cat(*live).any()), self.exponent.eq(largest(m, exponents, digit=1, live=live))]
         return m
-
-    def _largest(self, m: Module, exponents: Sequence[Value], live: Value, name: str = "") -> Signal:
-        """The largest of the exponents that ``live`` marks; 0 if there are none."""
-        largest = Signal(EXPONENT_BITS, name=f"{name}largest")
-        for place in reversed(range(EXPONENT_BITS)):
-            bits, ahead = (
-                Signal(len(exponents), name=f"{name}bits{place}"),
-                Signal(len(exponents), name=f"{name}ahead{place}"),
-            )
-            m.d.comb += [
-                bits.eq(Cat(*(exponent[place] for exponent in exponents))),
-                ahead.eq(live & bits),
-                largest[place].eq(ahead.any()),
-            ]
-            left = Signal(len(exponents), name=f"{name}left{place}")
-            m.d.comb += left.eq(live & (bits | ~largest[place].replicate(len(exponents))))
-            live = left
-        return largest
 
 
 class ProductDistances(Block):
