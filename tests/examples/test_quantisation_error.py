@@ -98,7 +98,7 @@ def test_minilm(script, tmp_path, capsys):
         (["absent.npy"], "absent.npy: no such file"),
         (["absent.safetensors"], "absent.safetensors: no such file"),
         (["bad.safetensors"], "bad.safetensors: not a readable .safetensors file"),
-        (["empty.npy"], "'empty': is empty, (0, 16)"),
+        (["empty.npy"], "empty.npy: is empty, of shape [0, 16]"),
         (["same.npy", "other/same.npy"], "'same': of that name there are several"),
         (["same.npy", "--match", "q*"], "--match 'q*': no such matrix of floats"),
         (["same.npy", "--out", "same.npy"], "'same.npy' is not a directory"),
