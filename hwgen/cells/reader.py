@@ -96,10 +96,12 @@ class _File:
 
     def magnitude(self, group: Group, name: str) -> float | None:
         """A number that is not negative; None where there is none."""
-        value = self.number(group, name, -1.0)
-        if value < 0 and group.get(name):
+        if not group.get(name):
+            return None
+        value = self.number(group, name, 0.0)
+        if value < 0:
             raise self.error(group.attributes[name].line, f"{name} is {value:g}; expected at least 0")
-        return value if value >= 0 else None
+        return value
 
     def expression(self, group: Group, name: str) -> Expression | None:
         found = group.attributes.get(name)

@@ -89,7 +89,6 @@ def command(
                 choices, inputs, trained, lambda done, total: update("formats", done, total), weights=weights
             )
         except golden.ArgumentError as error:
-            # What is drawn, and the model, can be quantised.
             raise InputError(f"{file}: {error}" if file else str(error)) from None
     if as_json:
         conditions = {

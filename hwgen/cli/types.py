@@ -55,7 +55,6 @@ POSITIVE = Whole(min=1, max=1 << 24)
 SEED = Whole(min=0)
 
 MOST_CORES = 1 << 16
-_DIGITS = 18  # more make a number that is too large
 MOST_RUNS = 1000
 """Behind them come the perturbations of the search, `hwgen.measure.selection.PILOTS` and `MORE_PILOTS`."""
 
@@ -124,7 +123,8 @@ class _Grid(click.ParamType):
         parts = value.lower().split("x")
         if len(parts) not in (2, 3) or not all(p.strip().isdecimal() and p.strip(" 0") for p in parts):
             raise _refused(param, repr(value), "ROWSxCOLUMNS or BATCHxROWSxCOLUMNS of cores, such as 4x8")
-        sizes = [int(part) if len(part) <= _DIGITS else MOST_CORES + 1 for part in parts]
+        # A float takes any number of digits.
+        sizes = [int(min(float(part), MOST_CORES + 1)) for part in parts]
         if math.prod(sizes) > MOST_CORES:
             raise InputError(f"--grid {value!r}: must have at most {MOST_CORES} cores")
         batch, rows, columns = sizes if len(sizes) == 3 else [1, *sizes]

@@ -66,8 +66,8 @@ def rows_found_before(directory: Path, request: FormatsRequest, library: Library
     for name in (config.name for config in _cores(request)):
         among = []
         for path, report, found in reports:
-            row = _row_of(report, name)
-            if row is not None and name in found:
+            if name in found:
+                row = _measured_rows(report)[name]
                 of = row.baseline
                 if of is None or (of in taken and _of_cores(found[of]) == _of_cores(taken[of][1])):
                     among.append((path, row, found[name]))
@@ -76,9 +76,9 @@ def rows_found_before(directory: Path, request: FormatsRequest, library: Library
     return taken
 
 
-def _row_of(report: schema.FormatsReport, design: str) -> schema.FormatRow | None:
-    """The row that was measured of a configuration, if there is one."""
-    return next((row for row in report.results if row.design == design and row.figures), None)
+def _measured_rows(report: schema.FormatsReport) -> dict[str | None, schema.FormatRow]:
+    """The rows of a report that have figures, by name of the configuration; others may have the core of one."""
+    return {row.design: row for row in report.results if row.figures}
 
 
 def _of_cores(selected: Selected) -> tuple[object, ...]:
@@ -165,7 +165,7 @@ def rows_selected_by(report: schema.FormatsReport, request: FormatsRequest, libr
     if request.recipe is not None or asked != had:
         return {}
     settings = {design.name: design.settings for design in report.designs}
-    rows = {row.design: row for row in report.results if row.figures}  # others may have the core of a row
+    rows = _measured_rows(report)
     found: dict[str, Selected] = {}
     for config in _cores(request):
         row = rows.get(config.name)
