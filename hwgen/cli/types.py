@@ -37,7 +37,22 @@ __all__ = [
     "constant",
 ]
 
-FILE = click.Path(path_type=Path)
+
+def _named(value: Any, parameter: click.Parameter | None) -> Any:
+    """What names something: an empty path would be the present directory."""
+    if not str(value):
+        raise _refused(parameter, repr(value), "the name of a file or directory")
+    return value
+
+
+class _File(click.Path):
+    """A path, of a file or a directory."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(_named(value, param), param, ctx)
+
+
+FILE = _File(path_type=Path)
 
 
 class Whole(click.IntRange):
@@ -140,7 +155,7 @@ class _Directory(click.ParamType):
     name = "directory"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        path = Path(value)
+        path = Path(_named(value, param))
         check_directory(path)
         return path
 

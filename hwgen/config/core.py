@@ -176,6 +176,8 @@ class TensorCoreConfig:
                 raise InputError(
                     f"pipeline = {list(self.pipeline)}: {register!r} is not one of {', '.join(PIPELINE_REGISTERS)}"
                 )
+            if list(self.pipeline).count(register) > 1:
+                raise InputError(f"pipeline = {list(self.pipeline)}: names {register!r} twice; name each register once")
         # One canonical order, so that equal configurations compare equal.
         ordered = tuple(register for register in PIPELINE_REGISTERS if register in self.pipeline)
         object.__setattr__(self, "pipeline", ordered)

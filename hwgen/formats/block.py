@@ -125,7 +125,7 @@ class BlockFormat:
                 f"block format {self.name}: by_step: takes two kinds of elements; this has {len(self.elements)}"
             )
         if self.size < 1 or self.size * self.code_width % _BYTE:
-            raise InputError(f"block format {self.name}: size = {self.size}: a block must fill whole bytes")
+            raise InputError(f"block format {self.name}: a block of {self.size}: must fill whole bytes")
         if self.sums < 1 or self.size % self.sums:
             raise InputError(f"block format {self.name}: sums = {self.sums}: must divide the block of {self.size}")
         if self.factors and (len(self.factors) != len(self.elements) or min(self.factors) < 1):
