@@ -29,7 +29,7 @@ Two draws of one whole core may differ by 4 % in energy, since glitches do. So w
 best has four more, and the mean of all decides: of three at most. The least of many means of two would be luck.
 
 A lane array has the recipe that suits the dot product of a core, where registers divide the path. If it is late by it,
-it takes the recipe by which it meets the clock with the least area.
+it takes the fast recipe by which it meets the clock with the least area.
 """
 
 from __future__ import annotations
@@ -183,7 +183,8 @@ def _lane_arrays(
     """Lane arrays with a recipe by which they meet the clock, if there is one, and how many were built."""
     scores = _arrays_built(selected.lane_arrays.values(), "area", aim, flow)
     late = {config for config, how in selected.lane_arrays.values() if scores[config, how.name].late_ns}
-    others = [(config, how) for config in late for how in distinct(recipes) if (config, how.name) not in scores]
+    fast = [how for how in distinct(recipes) if how.fast]
+    others = [(config, how) for config in late for how in fast if (config, how.name) not in scores]
     scores |= _arrays_built(others, "area", aim, flow)
 
     def best(config: TensorCoreConfig, how: Recipe) -> Recipe:
