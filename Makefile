@@ -49,7 +49,7 @@ COMMON := nvfp4,mixfp4,mixfp4-2x16,mixfp4-weights,four-over-six,nvint4,nvint4-2x
 INTEGERS := nvfp4,int4,int8,w4a8-int,ternary
 WINDOWED := nvfp4-2x16,mxfp8-e4m3,l-mul
 # Elements of six and eight bits whose products are added up exactly.
-LONG := nvfp4-2x16,mxfp6-e3m2,w4a8,mxfp6-e2m3
+LONG := nvfp4-2x16,mxfp6-e2m3,mxfp6-e3m2,w4a8
 # HiF4 beside NVFP4 of as many products, and integers that are added up exactly.
 MORE := nvfp4,nvfp4-4x16,hif4,int8-exact,opt1
 # Errors of a trained model, too, where its weights are there.

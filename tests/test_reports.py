@@ -628,8 +628,9 @@ def test_the_page_on_formats_states_in_prose_what_the_reports_say() -> None:
         "`int8-exact` takes {:.0f} % more area than NVFP4 and {:.0f} % more energy".format(*over("int8-exact")) in page
     )
     assert "in each cycle, takes {:.0f} % and {:.0f} %".format(*over("int8")) in page
-    six, mixed = over("mxfp6-e3m2"), over("w4a8")
-    assert "`mxfp6-e3m2` takes {:.0f} % more area and {:.0f} % more energy than NVFP4".format(*six) in page
+    six, mixed = over("mxfp6-e2m3"), over("w4a8")
+    assert "`mxfp6-e2m3` takes {:.0f} % more area and {:.0f} % more energy than NVFP4".format(*six) in page
+    assert "`mxfp6-e3m2` takes {:.0f} % and {:.0f} % more".format(*over("mxfp6-e3m2")) in page
     assert "`w4a8` takes {:.0f} % and {:.0f} % more".format(*mixed) in page
     assert "With OPT1's two words, `opt1`, it is {:.0f} % and {:.0f} %".format(*over("opt1")) in page
     figure = rows["hif4"].find("core", "area per MAC")
