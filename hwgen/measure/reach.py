@@ -26,7 +26,8 @@ Whole cores take long to build. So one draw of each is looked at first. Where th
 far, or costs clearly more, no other draw can make it the best, and none is built.
 
 Two draws of one whole core may differ by 4 % in energy, since glitches do. So what two draws find nearly as good as the
-best has four more, and the mean of all decides: of three at most. The least of many means of two would be luck.
+best has two more, and two again if it is near then, and the mean of all decides: of three at most. The least of many
+means of two would be luck.
 
 A lane array has the recipe that suits the dot product of a core, where registers divide the path. If it is late by it,
 it takes the fast recipe by which it meets the clock with the least area.
@@ -240,8 +241,8 @@ def _after(
 
 
 def _of_draws(by_draw: Mapping[int, Score]) -> Score:
-    """The mean cost of some draws, and how late the latest is; of all that decide, the latest but one."""
-    latest = sorted(by_draw.values(), key=lambda score: -score.late_ns)[len(by_draw) == len(_DECIDING)]
+    """The mean cost of some draws, and how late the latest is; of more than two, the latest but one."""
+    latest = sorted(by_draw.values(), key=lambda score: -score.late_ns)[len(by_draw) > len(_DRAWS)]
     return replace(Score.mean(list(by_draw.values())), late_ns=latest.late_ns, alone_ns=latest.alone_ns)
 
 
@@ -341,19 +342,27 @@ class _Whole:
         One draw may be late: a run that is late takes another recipe. What is late in two is out.
         """
         close = {key: near for key in self.drawn if key[1] == "energy" and len(near := self._near(key)) > 1}
-        wanted = [
-            (key, choice, draw, by_draw)
-            for key, near in close.items()
-            for choice, by_draw in near
-            for draw in _DECIDING
-            if draw not in by_draw
-        ]
-        built = self._build([(key, choice, draw) for key, choice, draw, _ in wanted])
-        for (*_, draw, by_draw), score in zip(wanted, built, strict=True):
-            by_draw[draw] = score
+        for draws in (_DECIDING[:4], _DECIDING):
+            wanted = [
+                (key, choice, draw, by_draw)
+                for key, near in close.items()
+                for choice, by_draw in near
+                for draw in draws
+                if len(near) > 1 and draw not in by_draw
+            ]
+            built = self._build([(key, choice, draw) for key, choice, draw, _ in wanted])
+            for (*_, draw, by_draw), score in zip(wanted, built, strict=True):
+                by_draw[draw] = score
+            close = {key: self._still_near(key, near) for key, near in close.items()}
         for key, near in close.items():
             choice, by_draw = first_best(near, lambda known: _of_draws(known[1]))
             self.selected, self.reached[key] = _with(self.selected, {key: choice}), _of_draws(by_draw)
+
+    def _still_near(self, key: _Key, near: Sequence[_Drawn]) -> list[_Drawn]:
+        """What the mean of more draws leaves, in order: it is worse than the best by half as much at most."""
+        best = first_best(near, lambda known: _of_draws(known[1]))
+        apart = 0.5 * APART[key[1]]
+        return [known for known in near if _of_draws(known[1]).near(_of_draws(best[1]), self.aim.clock_ns, apart)]
 
     def _near(self, key: _Key) -> list[_Drawn]:
         """What was built in time and costs hardly more than the best, which comes first; `_CONTENDERS` at most."""

@@ -24,7 +24,7 @@ are not tried: see `_Search.around`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
@@ -98,6 +98,9 @@ _SLOTS = 2
 _FAR = 0.25
 # Nor for what the best recipe for all modules alike misses the clock by, as a share of it.
 _HOPELESS = 0.5
+# A recipe that makes a core late by more than this share of the clock, built for least area, is not tried again for
+# least energy: such cores take the longest to build, and are late then, too.
+_LATE = 0.02
 OF_LANES = "dot_product"
 """The module that lanes make. Its recipe serves a lane array, too, which is one flat module."""
 
@@ -376,6 +379,7 @@ class _Search:
         self.modules = {name: list(counts) for name, counts in self.counts.items()}
         self.bodies: dict[area.Identity, area.Body] = {}
         self.scores: dict[_Key, dict[int, Score]] = {}
+        self.late: dict[str, list[set[tuple[str, Recipe]]]] = {}
 
     def score(self, name: str, purpose: str, chosen: Chosen) -> Score:
         """How a choice that was built does, on the first draw."""
@@ -517,6 +521,8 @@ class _Search:
         """
         tried = {best: self.around(best, purpose, chosen[best], own) for own, (best, *_) in keys.items()}
         self.build({key: [chosen[key], *each] for key, each in tried.items()}, purpose, f"recipes, least {purpose}")
+        for key, each in tried.items():
+            self.late.setdefault(key, []).extend(self.made_late(key, purpose, chosen[key], each))
         last = {key: self.promising(key, purpose, chosen[key], each) for key, each in tried.items()}
         self.build(last, purpose, f"the best recipes, least {purpose}")
         found = self.decided(last, purpose, f"the best recipes, least {purpose}")
@@ -574,6 +580,19 @@ class _Search:
         """The best of some choices, by the first draw."""
         return first_best(tried, partial(self.score, name, purpose))
 
+    def made_late(
+        self, name: str, purpose: str, chosen: Chosen, tried: Sequence[Chosen]
+    ) -> Iterator[set[tuple[str, Recipe]]]:
+        """Of choices that differ from one in time what differs in those that are late: modules with their recipes."""
+        if not self.score(name, purpose, chosen).late_ns:
+            for other in tried:
+                if self.score(name, purpose, other).late_ns > _LATE * self.aim.clock_ns:
+                    yield _changed(chosen, other)
+
+    def known_late(self, name: str, chosen: Chosen, other: Chosen) -> bool:
+        """Whether what differs in another choice has made a core late before."""
+        return any(late <= _changed(chosen, other) for late in self.late.get(name, ()))
+
     def groups(self, name: str, chosen: Chosen) -> list[tuple[str, ...]]:
         """Modules that take a recipe together: each large one alone, and all small ones.
 
@@ -595,18 +614,16 @@ class _Search:
         ``own`` is the same configuration with the lanes of its own, for which each recipe served all modules.
         """
         tried = [
-            (group, how, {**chosen, **dict.fromkeys(group, how)})
+            (group, other)
             for group in self.groups(name, chosen)
             for how in self.recipes
             if any(chosen[module] != how for module in group)
+            and not self.hopeless(own, how, [module for module in group if name == own or module != OF_LANES])
+            and not self.known_late(name, chosen, other := {**chosen, **dict.fromkeys(group, how)})
         ]
-        self.map([(self.designs[name], other, PILOTS[0]) for _, _, other in tried], "mapping, other recipes")
-        return [
-            other
-            for group, how, other in tried
-            if not self.hopeless(own, how, [module for module in group if name == own or module != OF_LANES])
-            and (self.score(name, purpose, chosen).late_ns or self.small(name, purpose, group, other, chosen))
-        ]
+        self.map([(self.designs[name], other, PILOTS[0]) for _, other in tried], "mapping, other recipes")
+        late = self.score(name, purpose, chosen).late_ns
+        return [other for group, other in tried if late or self.small(name, purpose, group, other, chosen)]
 
     def hopeless(self, own: str, how: Recipe, group: Sequence[str]) -> bool:
         """Whether a module of a group alone takes longer than the clock by a recipe."""
@@ -627,7 +644,7 @@ class _Search:
         """The best recipes of each group that was better alone."""
         found, reached = dict(chosen), dict.fromkeys(chosen, self.score(name, purpose, chosen))
         for other in tried:
-            changed = {module: how for module, how in other.items() if how != chosen[module]}
+            changed = dict(_changed(chosen, other))
             its = self.score(name, purpose, other)
             if all(its.better(reached[module]) for module in changed):
                 found.update(changed)
@@ -642,6 +659,11 @@ def first_best(tried: Sequence[_T], score: Callable[[_T], Score]) -> _T:
         if score(other).better(score(found)):
             found = other
     return found
+
+
+def _changed(chosen: Chosen, other: Chosen) -> set[tuple[str, Recipe]]:
+    """Modules of another choice with their recipes, where these differ."""
+    return {(module, how) for module, how in other.items() if how != chosen[module]}
 
 
 def _distinct(name: str, purpose: str, tried: Sequence[Chosen]) -> list[Chosen]:

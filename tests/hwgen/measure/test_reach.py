@@ -271,6 +271,26 @@ def test_the_mean_of_more_draws_decides_on_least_energy(monkeypatch: pytest.Monk
     assert lanes_with(first | dict.fromkeys(more, 0.99), more[:2]) == "merged"
 
 
+def test_what_two_more_draws_find_worse_has_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rival that turns out worse has four draws in all, and so has the best, which is then alone."""
+    own = {"nvfp4-small": NAMED["nvfp4-small"]}
+    monkeypatch.setitem(LARGER, "merged", 1.0)
+    monkeypatch.setitem(LARGER, "merged-timed", 1.02)
+
+    def draws(later: float) -> int:
+        def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+            rival = design.config.rows > 1 and design.config.dot == "merged-timed"
+            LARGER["merged-timed"] = 1.02 if not rival else 1.005 if draw in PILOTS[:2] else later
+            return 1.0
+
+        found, seen = searched(monkeypatch, delay, ("merged-timed",), configs=own)
+        assert found.builds == len(seen)
+        assert found.configs["nvfp4-small", "energy"].dot == "merged"
+        return sum(rows > 1 for _, rows, _ in seen)
+
+    assert draws(1.005) - draws(1.05) == 2 * 2
+
+
 def test_what_was_decided_stays_when_the_other_design_has_tried_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though it was late in one of six draws, and other lanes in none."""
     own = NAMED["nvfp4-small"]

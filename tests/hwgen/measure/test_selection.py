@@ -161,6 +161,27 @@ def test_hopeless_recipes_are_not_tried(larger: float, flow: Adding, monkeypatch
     assert of == {"area": {"speed", "area"}, "energy": {"speed", "area"} | ({"prefix"} if larger == 1.2 else set())}
 
 
+@pytest.mark.parametrize("late", [0.03, 0.06])
+def test_what_was_late_for_least_area_is_not_tried_for_least_energy(
+    late: float, flow: Adding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless it was so by little: the other purpose may bring it to the clock."""
+
+    def scored(choice: dict[str, str], purpose: str) -> Score:
+        slow = choice["accumulate"] != "speed" or choice["element"] != "speed"
+        of_dot = late if choice["dot_product"] != "speed" else 0.0
+        return Score(0.5 if slow else of_dot, total(choice), {"accumulate": 0.1})
+
+    found, seen = searched(flow, monkeypatch, scored)
+    tried = {
+        purpose: {choice["dot_product"] for its, _, choice in seen[len(AMONG) :] if its == purpose}
+        for purpose in ("area", "energy")
+    }
+    assert tried["area"] == {"area", "speed", "prefix"}
+    assert tried["energy"] == ({"speed"} if late > 0.02 * CLOCK else tried["area"])
+    assert {how.name for how in found.chosen["nvfp4-small", "energy"].values()} == {"speed"}
+
+
 def test_where_no_recipe_meets_the_clock_the_fastest_is_taken(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
     def scored(choice: dict[str, str], purpose: str) -> Score:
         return Score(0.5 - 0.1 * (choice["accumulate"] == "prefix") - 0.1 * (choice["dot_product"] == "speed"), 1.0)
