@@ -249,7 +249,8 @@ class _Descent:
         self.n = len(self.width)
         self.cells = problem.n_cells
         self.cell_area = cells
-        places = rows.die[0] * rows.die[1] / (cells / self.cells) * density
+        # As many bins as cells fit into the rows: around an array, most of the die has no rows, and coarser bins do.
+        places = rows.area / (cells / self.cells) * density
         bins = 1 << int(np.clip(np.round(np.log2(np.sqrt(places))), 4, 9))
         self.bin_x, self.bin_y = rows.die[0] / bins, rows.die[1] / bins
         # The charge of a cell, at least one and a half bins wide and high.
