@@ -19,6 +19,7 @@ from hwgen.errors import InputError
 from hwgen.layout import Layout, adapted
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
+from hwgen.netlist.revision import resized
 from hwgen.timing.analysis import Timing, analyse
 from hwgen.timing.compiled import Compiled, compile_timing
 from hwgen.timing.loads import Assumptions, assumptions, net_loads, overloads
@@ -240,12 +241,13 @@ class _State:
 
 @dataclass(frozen=True)
 class _Sized:
-    """A design of which ``modules`` have new sizes, which ``compiled`` has as well."""
+    """A design of which ``modules`` have new sizes, which ``compiled`` has as well, chosen at a ``cost``."""
 
     design: _State
     modules: dict[str, Body]
     compiled: Compiled
     result: Sized
+    cost: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -270,7 +272,16 @@ class _Closing:
 
         ``draft``, of places of new cells in the top module, asks for one that is not made legal.
         """
-        netlist = link(modules, self.top, self.library)
+        return self.wired(modules, link(modules, self.top, self.library), layout, draft)
+
+    def wired(
+        self,
+        modules: dict[str, Body],
+        netlist: Netlist,
+        layout: Layout | None,
+        draft: Mapping[str, tuple[float, float]] | None = None,
+    ) -> _State:
+        """As `state`, of modules that make a netlist."""
         if layout is None:
             return _State(modules, netlist, None, per_fanout(netlist, self.assumed.wire_load), self.assumed)
         layout = adapted(layout, netlist, legal=draft is None, places=draft or {})
@@ -292,7 +303,9 @@ class _Closing:
 
     def rewired(self, sized: _Sized) -> _State:
         """A sized design with the wires of its cells where they are then."""
-        return self.relieved(self.state(sized.modules, sized.design.layout))
+        compiled = sized.compiled
+        netlist = resized(sized.design.netlist, compiled.kinds.cells, compiled.state.kind[compiled.node_of])
+        return self.relieved(self.wired(sized.modules, netlist, sized.design.layout))
 
     def rounds(self, start: _State, clock_ns: float, most: int) -> tuple[_State, int]:
         """The cheapest design of some rounds that meets a clock, or else the fastest; and how many rounds it took."""
@@ -332,21 +345,24 @@ class _Closing:
             late = design.timing.delay - clock_ns
             if not 0 < late <= _MENDED * clock_ns:
                 break
-            trial = self.sized(design, clock_ns - _BEYOND * late, mend)
+            # What few sizes cost hardly changes with those of others, and glitches take long to count.
+            known = sized.cost if design.netlist.names is sized.design.netlist.names else None
+            trial = self.sized(design, clock_ns - _BEYOND * late, mend, known)
             after = self.rewired(trial)
             if after.timing.delay >= design.timing.delay:
                 break
             sized, design = trial, after
         return sized, design
 
-    def sized(self, design: _State, target: float, choose: _Choose = size) -> _Sized:
-        """A design with sizes for a target in ns, its wires as they were; in full where it cannot be folded."""
+    def sized(self, design: _State, target: float, choose: _Choose = size, cost: np.ndarray | None = None) -> _Sized:
+        """A design with sizes for a target in ns, its wires as they were; their ``cost`` is found if not known."""
         families = [family for family in self.library.families() if len(family) > 1]
         found = classes(design.netlist)
         compiled = compile_timing(design.netlist, self.assumed, design.wires, found.number, families=families)
-        cost = area_cost(compiled) if self.cost is None else self.cost(design.netlist, design.timing, compiled)
+        if cost is None:
+            cost = area_cost(compiled) if self.cost is None else self.cost(design.netlist, design.timing, compiled)
         result = choose(compiled, target, cost)
-        return _Sized(design, applied(design.modules, found, compiled), compiled, result)
+        return _Sized(design, applied(design.modules, found, compiled), compiled, result, cost)
 
     def buffered(self, sized: _Sized, target: float) -> tuple[_Sized, bool]:
         """A design with buffers, as long as they make it faster, and whether it got any.

@@ -2,15 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
-from hwgen.netlist.graph import Netlist
+from hwgen.cells.cell import Cell
+from hwgen.netlist.graph import CellGroup, Netlist
 
-__all__ = ["cells_before", "nets_before"]
+__all__ = ["cells_before", "nets_before", "resized"]
+
+
+def resized(netlist: Netlist, kinds: Sequence[Cell], kind: np.ndarray) -> Netlist:
+    """A netlist with cells of other sizes, as `hwgen.netlist.link.link` makes it of modules that have these.
+
+    Parameters
+    ----------
+    netlist
+        Before.
+    kinds
+        Cells of the library.
+    kind
+        Shape (n_cells,): which of ``kinds`` each cell is now, with pins of the same names.
+    """
+    parts: dict[int, list[CellGroup]] = {}
+    for group in netlist.groups:
+        its = kind[group.cells]
+        for one in np.unique(its).tolist():
+            rows, cell = np.flatnonzero(its == one), kinds[one]
+            inputs = [group.cell.inputs.index(name) for name in cell.inputs]
+            outputs = [group.cell.outputs.index(name) for name in cell.outputs]
+            part = CellGroup(cell, group.cells[rows], group.inputs[rows][:, inputs], group.outputs[rows][:, outputs])
+            parts.setdefault(one, []).append(part)
+    groups = []
+    for several in parts.values():
+        cells, ins, outs = (
+            np.concatenate([getattr(part, name) for part in several]) for name in ("cells", "inputs", "outputs")
+        )
+        order = np.argsort(cells)
+        groups.append(CellGroup(several[0].cell, cells[order], ins[order], outs[order]))
+    groups.sort(key=lambda group: int(group.cells[0]))
+    return replace(netlist, groups=groups)
 
 
 def cells_before(old: Netlist, new: Netlist) -> np.ndarray:
     """For each cell of a netlist its number in the one before, -1 if it is new; shape (n_cells,)."""
+    if new.names is old.names:
+        return np.arange(new.n_cells)
     found = np.full(new.n_cells, -1, dtype=np.int64)
     places = {instance.path: number for number, instance in enumerate(old.instances)}
     old_names, new_names = old.names.instances(), new.names.instances()

@@ -1,5 +1,6 @@
 """Cells and nets of a netlist that was changed, by what they were before."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from hwgen.cells import libraries, reader
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
-from hwgen.netlist.revision import cells_before, nets_before
+from hwgen.netlist.revision import cells_before, nets_before, resized
 
 CELLS = reader.load(libraries.path("generic7"))
 
@@ -53,6 +54,31 @@ def traced(after: Netlist) -> dict[str, int]:
 def test_nothing_changed() -> None:
     assert np.array_equal(nets_before(BEFORE, BEFORE), np.arange(BEFORE.n_nets))
     assert np.array_equal(cells_before(BEFORE, BEFORE), np.arange(BEFORE.n_cells))
+
+
+def test_sizes_are_as_if_linked_with_them() -> None:
+    """Also where pins of another size come in another order, and kinds in another order than before."""
+    nand = {"type": "NAND2_X1", "connections": {"A": [2], "B": [4], "Y": [3]}}
+    begun = {"u": gate("INV_X1", 2, 4), "v": nand, "w": gate("INV_X1", 3, 5)}
+    before = linked(begun)
+    families = [CELLS.cells[name] for name in ("NAND2_X1", "INV_X1", "INV_X4", "NAND2_X2")]
+    turned = dataclasses.replace(families[3], pins=dict(reversed(families[3].pins.items())))
+    assert turned.inputs == families[3].inputs[::-1]
+    kinds = [*families[:3], turned]
+    chosen = {"u": "INV_X4", "v": "NAND2_X2", "w": "INV_X1"}
+    kind = np.array([[*families].index(CELLS.cells[chosen[before.cell_name(cell)[-1]]]) for cell in range(6)])
+    found = resized(before, kinds, kind)
+    wanted = linked({name: {**cell, "type": chosen[name]} for name, cell in begun.items()})
+    assert [group.cell.name for group in found.groups] == [group.cell.name for group in wanted.groups]
+    for mine, its in zip(found.groups, wanted.groups, strict=True):
+        columns = [1, 0] if mine.cell is turned else list(range(mine.inputs.shape[1]))
+        assert np.array_equal(mine.cells, its.cells)
+        assert np.array_equal(mine.inputs[:, columns], its.inputs)
+        assert np.array_equal(mine.outputs, its.outputs)
+    assert np.array_equal(found.driver, wanted.driver)
+    assert found.area == wanted.area
+    assert np.array_equal(found.level, wanted.level)
+    assert np.array_equal(cells_before(before, found), np.arange(before.n_cells))
 
 
 def test_a_size_and_buffers_before_and_behind() -> None:
