@@ -47,7 +47,7 @@ LIBERTY_DIR ?= $(or $(HWGEN_LIBERTY_DIR),../shared/liberty)
 ASAP7 = $(foreach part,simple invbuf seq,--liberty "$(LIBERTY_DIR)/asap7_$(part).lib.gz")
 COMMON := nvfp4,mixfp4,mixfp4-2x16,mixfp4-weights,four-over-six,nvint4,nvint4-2x16,mxfp4,mxfp4-2x16,fp4-ue5m3-b16,if4
 INTEGERS := nvfp4,int4,int8,w4a8-int,ternary
-WINDOWED := nvfp4-2x16,mxfp8-e4m3,l-mul
+WINDOWED := nvfp4-2x16,mxfp8-e4m3,mxfp8-e5m2,l-mul
 # Elements of six and eight bits whose products are added up exactly.
 LONG := nvfp4-2x16,mxfp6-e2m3,mxfp6-e3m2,w4a8
 # HiF4 beside NVFP4 of as many products, and integers that are added up exactly.

@@ -632,6 +632,11 @@ def test_the_page_on_formats_states_in_prose_what_the_reports_say() -> None:
     assert "`mxfp6-e2m3` takes {:.0f} % more area and {:.0f} % more energy than NVFP4".format(*six) in page
     assert "`mxfp6-e3m2` takes {:.0f} % and {:.0f} % more".format(*over("mxfp6-e3m2")) in page
     assert "`w4a8` takes {:.0f} % and {:.0f} % more".format(*mixed) in page
+    eight = over("mxfp8-e4m3")
+    assert "`mxfp8-e4m3` takes {:.0f} % more area and {:.0f} % more energy than NVFP4".format(*eight) in page
+    assert "`mxfp8-e5m2` {:.0f} % and {:.0f} %".format(*over("mxfp8-e5m2")) in page
+    saved = [100 * (1 - (100 + of) / (100 + its)) for of, its in zip(over("l-mul"), eight, strict=True)]
+    assert "L-Mul saves {:.0f} % of area and {:.0f} % of energy".format(*saved) in page
     assert "With OPT1's two words, `opt1`, it is {:.0f} % and {:.0f} %".format(*over("opt1")) in page
     figure = rows["hif4"].find("core", "area per MAC")
     assert figure
@@ -645,7 +650,7 @@ def test_the_page_on_formats_states_in_prose_what_the_reports_say() -> None:
 def _rows_of_formats() -> dict[str, FormatRow]:
     """Rows with figures by name, each of the first table that has it."""
     rows: dict[str, FormatRow] = {}
-    for name in ("formats", "formats-long", "formats-more", "formats-integers", "formats-common"):
+    for name in ("formats", "formats-long", "formats-mxfp8", "formats-more", "formats-integers", "formats-common"):
         report = schema.load(REPORTS / f"{name}.json")
         assert isinstance(report, FormatsReport)
         rows |= {row.row: row for row in report.results if row.figures}
