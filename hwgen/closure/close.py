@@ -19,7 +19,7 @@ from hwgen.errors import InputError
 from hwgen.layout import Layout, adapted
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
-from hwgen.netlist.revision import resized
+from hwgen.netlist.revision import only_resized, resized
 from hwgen.timing.analysis import Timing, analyse
 from hwgen.timing.compiled import Compiled, compile_timing
 from hwgen.timing.loads import Assumptions, assumptions, net_loads, overloads
@@ -281,7 +281,7 @@ class _Closing:
         layout: Layout | None,
         draft: Mapping[str, tuple[float, float]] | None = None,
     ) -> _State:
-        """As `state`, of modules that make a netlist."""
+        """As `state`, where the netlist that the modules make is known."""
         if layout is None:
             return _State(modules, netlist, None, per_fanout(netlist, self.assumed.wire_load), self.assumed)
         layout = adapted(layout, netlist, legal=draft is None, places=draft or {})
@@ -345,8 +345,8 @@ class _Closing:
             late = design.timing.delay - clock_ns
             if not 0 < late <= _MENDED * clock_ns:
                 break
-            # What few sizes cost hardly changes with those of others, and glitches take long to count.
-            known = sized.cost if design.netlist.names is sized.design.netlist.names else None
+            # Glitches take long to count. Those from before the sizing tell well enough what a larger cell costs.
+            known = sized.cost if only_resized(sized.design.netlist, design.netlist) else None
             trial = self.sized(design, clock_ns - _BEYOND * late, mend, known)
             after = self.rewired(trial)
             if after.timing.delay >= design.timing.delay:
@@ -393,7 +393,7 @@ class _Closing:
     def closed(self, mapped: Mapping[str, Body], area: float, best: _State, clock_ns: float, rounds: int) -> Closed:
         """The result, and the record of it; ``mapped`` are the modules before, of ``area`` um2."""
         shares = best.timing.path_by_block
-        resized = sum(
+        changed = sum(
             cell["type"] != mapped[name]["cells"][place]["type"]
             for name, body in best.modules.items()
             for place, cell in body["cells"].items()
@@ -406,7 +406,7 @@ class _Closing:
             wires=best.wires.kind,
             area_before=area,
             area_after=best.netlist.area,
-            resized=resized,
+            resized=changed,
             buffers=sum(
                 place not in mapped[name]["cells"] for name, body in best.modules.items() for place in body["cells"]
             ),

@@ -249,7 +249,8 @@ class _Descent:
         self.n = len(self.width)
         self.cells = problem.n_cells
         self.cell_area = cells
-        # As many bins as cells fit into the rows: around an array, most of the die has no rows, and coarser bins do.
+        # As many bins as cells fit into the rows. Around an array most of the die has no rows, so that bins are larger
+        # than cells there: finer ones take longer, and wires are as long.
         places = rows.area / (cells / self.cells) * density
         bins = 1 << int(np.clip(np.round(np.log2(np.sqrt(places))), 4, 9))
         self.bin_x, self.bin_y = rows.die[0] / bins, rows.die[1] / bins
@@ -362,7 +363,8 @@ def spread(
     seed
         Of the fillers' first places.
     overflow
-        Share of the cells' area that may be left above ``density``, over bins of about the size of a cell.
+        Share of the cells' area that may be left above ``density``, over bins of about the size of a cell; larger by
+        as much as the die is larger than its rows.
     growth
         As `GROWTH`; more is faster and worse.
     first

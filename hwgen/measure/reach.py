@@ -26,8 +26,8 @@ Whole cores take long to build. So one draw of each is looked at first. Where th
 far, or costs clearly more, no other draw can make it the best, and none is built.
 
 Two draws of one whole core may differ by 4 % in energy, since glitches do. So what two draws find nearly as good as the
-best has two more, and two again if it is near then, and the mean of all decides: of three at most. The least of many
-means of two would be luck.
+best has two more, and two again if it is within 1 % of the best then. The mean of all decides, of three at most: the
+least of many means of two would be luck.
 
 A lane array has the recipe that suits the dot product of a core, where registers divide the path. If it is late by it,
 it takes the fast recipe by which it meets the clock with the least area.
@@ -184,6 +184,7 @@ def _lane_arrays(
     """Lane arrays with a recipe by which they meet the clock, if there is one, and how many were built."""
     scores = _arrays_built(selected.lane_arrays.values(), "area", aim, flow)
     late = {config for config, how in selected.lane_arrays.values() if scores[config, how.name].late_ns}
+    # The others have ripple carries, and take minutes to map.
     fast = [how for how in distinct(recipes) if how.fast]
     others = [(config, how) for config in late for how in fast if (config, how.name) not in scores]
     scores |= _arrays_built(others, "area", aim, flow)

@@ -24,7 +24,7 @@ are not tried: see `_Search.around`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
@@ -98,8 +98,8 @@ _SLOTS = 2
 _FAR = 0.25
 # Nor for what the best recipe for all modules alike misses the clock by, as a share of it.
 _HOPELESS = 0.5
-# A recipe that makes a core late by more than this share of the clock, built for least area, is not tried again for
-# least energy: such cores take the longest to build, and are late then, too.
+# A module's recipe by which the same lanes were late by more than this share of the clock, built for least area, is not
+# tried again for least energy: such cores take the longest to build, and are late for least energy, too.
 _LATE = 0.02
 OF_LANES = "dot_product"
 """The module that lanes make. Its recipe serves a lane array, too, which is one flat module."""
@@ -471,12 +471,14 @@ class _Search:
             for key in keys:
                 known, begun = self.score(key, purpose, chosen[key]), chosen[key][OF_LANES]
                 if known.late_ns or known.cost <= (1 + _FAR) * least:
-                    tried[key] = [{**chosen[key], OF_LANES: how} for how in self.recipes if how != begun]
+                    others = [{**chosen[key], OF_LANES: how} for how in self.recipes if how != begun]
+                    tried[key] = [other for other in others if not self.known_late(key, chosen[key], other)]
         self.map([(self.designs[key], other, PILOTS[0]) for key, each in tried.items() for other in each], what)
         for key, others in tried.items():
             if not self.score(key, purpose, chosen[key]).late_ns:
                 others[:] = [other for other in others if self.small(key, purpose, (OF_LANES,), other, chosen[key])]
         self.build(tried, purpose, what)
+        self.note_late(tried, purpose, chosen)
         return {key: [each, *tried.get(key, [])] for key, each in chosen.items()}
 
     def lanes(
@@ -521,8 +523,7 @@ class _Search:
         """
         tried = {best: self.around(best, purpose, chosen[best], own) for own, (best, *_) in keys.items()}
         self.build({key: [chosen[key], *each] for key, each in tried.items()}, purpose, f"recipes, least {purpose}")
-        for key, each in tried.items():
-            self.late.setdefault(key, []).extend(self.made_late(key, purpose, chosen[key], each))
+        self.note_late(tried, purpose, chosen)
         last = {key: self.promising(key, purpose, chosen[key], each) for key, each in tried.items()}
         self.build(last, purpose, f"the best recipes, least {purpose}")
         found = self.decided(last, purpose, f"the best recipes, least {purpose}")
@@ -580,14 +581,12 @@ class _Search:
         """The best of some choices, by the first draw."""
         return first_best(tried, partial(self.score, name, purpose))
 
-    def made_late(
-        self, name: str, purpose: str, chosen: Chosen, tried: Sequence[Chosen]
-    ) -> Iterator[set[tuple[str, Recipe]]]:
-        """Of choices that differ from one in time what differs in those that are late: modules with their recipes."""
-        if not self.score(name, purpose, chosen).late_ns:
-            for other in tried:
-                if self.score(name, purpose, other).late_ns > _LATE * self.aim.clock_ns:
-                    yield _changed(chosen, other)
+    def note_late(self, tried: Mapping[str, Sequence[Chosen]], purpose: str, chosen: Mapping[str, Chosen]) -> None:
+        """Keep what differs in choices that are late, where the one that they differ from is in time."""
+        for key, each in tried.items():
+            if not self.score(key, purpose, chosen[key]).late_ns:
+                late = [other for other in each if self.score(key, purpose, other).late_ns > _LATE * self.aim.clock_ns]
+                self.late.setdefault(key, []).extend(_changed(chosen[key], other) for other in late)
 
     def known_late(self, name: str, chosen: Chosen, other: Chosen) -> bool:
         """Whether what differs in another choice has made a core late before."""

@@ -10,7 +10,7 @@ import numpy as np
 from hwgen.cells.cell import Cell
 from hwgen.netlist.graph import CellGroup, Netlist
 
-__all__ = ["cells_before", "nets_before", "resized"]
+__all__ = ["cells_before", "nets_before", "only_resized", "resized"]
 
 
 def resized(netlist: Netlist, kinds: Sequence[Cell], kind: np.ndarray) -> Netlist:
@@ -21,7 +21,7 @@ def resized(netlist: Netlist, kinds: Sequence[Cell], kind: np.ndarray) -> Netlis
     netlist
         Before.
     kinds
-        Cells of the library.
+        Cells, all that occur now among them.
     kind
         Shape (n_cells,): which of ``kinds`` each cell is now, with pins of the same names.
     """
@@ -45,9 +45,14 @@ def resized(netlist: Netlist, kinds: Sequence[Cell], kind: np.ndarray) -> Netlis
     return replace(netlist, groups=groups)
 
 
+def only_resized(old: Netlist, new: Netlist) -> bool:
+    """Whether `resized` made one of the other, so that cells and nets have the same numbers in both."""
+    return new.names is old.names
+
+
 def cells_before(old: Netlist, new: Netlist) -> np.ndarray:
     """For each cell of a netlist its number in the one before, -1 if it is new; shape (n_cells,)."""
-    if new.names is old.names:
+    if only_resized(old, new):
         return np.arange(new.n_cells)
     found = np.full(new.n_cells, -1, dtype=np.int64)
     places = {instance.path: number for number, instance in enumerate(old.instances)}

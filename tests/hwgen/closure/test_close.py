@@ -7,6 +7,7 @@ import pytest
 from hwgen.cells import libraries, reader
 from hwgen.closure import close as closing
 from hwgen.closure.close import close
+from hwgen.closure.sizing import area_cost
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.layout import lay_out, technology_of
@@ -119,6 +120,34 @@ def test_late_paths_are_mended(modules, library, fastest, monkeypatch):
             assert found.layout.faults() == []
             assert check_core(found.netlist, CONFIG, 500) >= 500
     assert mended
+
+
+def test_what_is_mended_costs_what_it_did(modules, library, fastest, monkeypatch):
+    """To count glitches takes long: costs are found again where sizes are chosen anew, or cells were put in."""
+    top, events = TensorCore.module_name, []
+
+    def cost(netlist, timing, compiled):
+        events.append("cost")
+        return area_cost(compiled)
+
+    def compared(old, new, own=closing.only_resized):
+        events.append("resized" if own(old, new) else "new cells")
+        return events[-1] == "resized"
+
+    def mended(*args, own=closing.mend):
+        events.append("mend")
+        return own(*args)
+
+    monkeypatch.setattr(closing, "_NEAR", 0.0)
+    monkeypatch.setattr(closing, "only_resized", compared)
+    monkeypatch.setattr(closing, "mend", mended)
+    layout = lay_out(link(modules, top, library), technology_of(library), arrangement="flat")
+    for share in (1.0, 1.05, 1.1):
+        close(modules, top, library, share * fastest.record.delay_ns, layout=layout, rounds=1, cost=cost)
+    before = [tuple(events[place - 2 : place]) for place, event in enumerate(events) if event == "mend"]
+    assert {each[-1] for each in before} <= {"resized", "cost"}
+    assert any(each[-1] == "resized" for each in before)
+    assert all(each == ("new cells", "cost") for each in before if each[-1] == "cost")
 
 
 def test_what_is_late_by_little_is_begun_anew(modules, library, fastest, monkeypatch):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hwgen.layout.legal import legalise
 from hwgen.layout.place import begun
 from hwgen.layout.spread import OVERFLOW, spread
 
@@ -38,6 +39,19 @@ def test_obstacles_stay_free(grid_problem):
     _, y = spread(problem, *begun(problem, 1), density=1.0, seed=1)
     inside = (y > 22) & (y < 28)
     assert inside.mean() < 0.05
+
+
+def test_most_of_the_die_may_be_without_rows(grid_problem):
+    """As between the elements of an array: bins are larger than cells there, and cells find the rows all the same."""
+    rows = grid_problem.rows
+    wide, high = rows.die
+    apart = replace(rows, die=(wide, 3 * high), bottom=3 * rows.bottom)
+    problem = replace(grid_problem, rows=apart)
+    x, y = spread(problem, *begun(problem, 1), density=0.9, seed=1)
+    assert crowding(problem, x, y, 0.9 / 3, bins=4) < OVERFLOW
+    piece, site = legalise(problem.width, apart, x - problem.width / 2, y - rows.height / 2)
+    moved = np.hypot(site * rows.site + problem.width / 2 - x, (apart.bottom[piece] + 0.5) * rows.height - y)
+    assert moved.mean() < 1.5 * 3 * rows.height
 
 
 def test_deterministic(grid_problem):

@@ -190,6 +190,24 @@ def test_a_late_lane_array_takes_what_meets_the_clock(monkeypatch: pytest.Monkey
     assert set(searched_for("neither").values()) == {"area"}
 
 
+def test_a_late_lane_array_tries_fast_recipes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others take minutes to map, and have ripple carries."""
+    seen = []
+
+    def lane_array(name: str, how: str) -> float:
+        seen.append(how)
+        return {"area": 1.9, "prefix": 2.1, "speed": 1.5}[how]
+
+    found, _ = searched(
+        monkeypatch,
+        lambda design, purpose, choice, draw: CLOCK + 0.1 if choice["dot_product"] == "area" else 1.0,
+        lane_array=lane_array,
+    )
+    assert set(dot_product(found).values()) == {"prefix"}
+    assert {how.name for _, how in found.lane_arrays.values()} == {"speed"}
+    assert set(seen) == {"prefix", "speed"}
+
+
 def test_one_recipe_needs_no_whole_core() -> None:
     config = dataclasses.replace(NAMED["nvfp4-small"], rows=2)
     aim = Aim(CLOCK, Physical(), Stimulus())
@@ -288,7 +306,8 @@ def test_what_two_more_draws_find_worse_has_no_others(monkeypatch: pytest.Monkey
         assert found.configs["nvfp4-small", "energy"].dot == "merged"
         return sum(rows > 1 for _, rows, _ in seen)
 
-    assert draws(1.005) - draws(1.05) == 2 * 2
+    # In the mean of four the rival is 0.9 and 1.5 % above the best.
+    assert draws(1.013) - draws(1.025) == 2 * 2
 
 
 def test_what_was_decided_stays_when_the_other_design_has_tried_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,14 +59,14 @@ def test_nothing_changed() -> None:
 def test_sizes_are_as_if_linked_with_them() -> None:
     """Also where pins of another size come in another order, and kinds in another order than before."""
     nand = {"type": "NAND2_X1", "connections": {"A": [2], "B": [4], "Y": [3]}}
-    begun = {"u": gate("INV_X1", 2, 4), "v": nand, "w": gate("INV_X1", 3, 5)}
+    begun = {"u": gate("INV_X1", 2, 4), "v": nand, "w": gate("INV_X4", 3, 5), "x": gate("INV_X1", 5, 6)}
     before = linked(begun)
     families = [CELLS.cells[name] for name in ("NAND2_X1", "INV_X1", "INV_X4", "NAND2_X2")]
     turned = dataclasses.replace(families[3], pins=dict(reversed(families[3].pins.items())))
     assert turned.inputs == families[3].inputs[::-1]
     kinds = [*families[:3], turned]
-    chosen = {"u": "INV_X4", "v": "NAND2_X2", "w": "INV_X1"}
-    kind = np.array([[*families].index(CELLS.cells[chosen[before.cell_name(cell)[-1]]]) for cell in range(6)])
+    chosen = {"u": "INV_X4", "v": "NAND2_X2", "w": "INV_X4", "x": "INV_X1"}
+    kind = np.array([[*families].index(CELLS.cells[chosen[before.cell_name(cell)[-1]]]) for cell in range(8)])
     found = resized(before, kinds, kind)
     wanted = linked({name: {**cell, "type": chosen[name]} for name, cell in begun.items()})
     assert [group.cell.name for group in found.groups] == [group.cell.name for group in wanted.groups]
