@@ -334,7 +334,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"form": {"elements": ["INT44"]}}, "formats.mine.elements: 'INT44' is no name of elements; did you mean 'INT4'"),
     ({"form": {"scale": "UE4M4"}}, "formats.mine.scale: 'UE4M4' is no name of scale; did you mean 'UE4M3'"),
     ({"form": {"scale": None}}, "formats.mine.scale: None is no name of scale; known are"),
-    ({"form": {"block": 3}}, "formats.mine: .*size = 3: a block must fill whole bytes"),
+    ({"form": {"block": 3}}, "formats.mine: .*a block of 3: must fill whole bytes"),
     ({"form": {"block": 256}}, "formats.mine.block = 256: must be a whole number from 1 to 128"),
     ({"form": {"block": True}}, "formats.mine.block = True: must be a whole number"),
     ({"form": {"block": None}}, "formats.mine: key 'block' is missing"),
