@@ -71,6 +71,8 @@ WITHIN = 0.1
 _AGAIN = 3
 _DRAWS = PILOTS[:2]
 _DECIDING = (*_DRAWS, *MORE_PILOTS)
+# Of these draws, those of what the others leave near the best.
+_LAST = 2
 _CONTENDERS = 3
 # What a format makes of a core, by the names in `hwgen.mapping.area.BLOCKS`.
 _OF_FORMATS = ("operand decoders", "dot products")
@@ -247,6 +249,11 @@ def _of_draws(by_draw: Mapping[int, Score]) -> Score:
     return replace(Score.mean(list(by_draw.values())), late_ns=latest.late_ns, alone_ns=latest.alone_ns)
 
 
+def _best(near: Sequence[_Drawn]) -> _Drawn:
+    """The best of what was built, by all draws of each."""
+    return first_best(near, lambda known: _of_draws(known[1]))
+
+
 class _Whole:
     """Whole cores: those of the search's choice, and what is better than these.
 
@@ -343,7 +350,7 @@ class _Whole:
         One draw may be late: a run that is late takes another recipe. What is late in two is out.
         """
         close = {key: near for key in self.drawn if key[1] == "energy" and len(near := self._near(key)) > 1}
-        for draws in (_DECIDING[:4], _DECIDING):
+        for draws in (_DECIDING[:-_LAST], _DECIDING):
             wanted = [
                 (key, choice, draw, by_draw)
                 for key, near in close.items()
@@ -356,14 +363,13 @@ class _Whole:
                 by_draw[draw] = score
             close = {key: self._still_near(key, near) for key, near in close.items()}
         for key, near in close.items():
-            choice, by_draw = first_best(near, lambda known: _of_draws(known[1]))
+            choice, by_draw = _best(near)
             self.selected, self.reached[key] = _with(self.selected, {key: choice}), _of_draws(by_draw)
 
     def _still_near(self, key: _Key, near: Sequence[_Drawn]) -> list[_Drawn]:
         """What the mean of more draws leaves, in order: it is worse than the best by half as much at most."""
-        best = first_best(near, lambda known: _of_draws(known[1]))
-        apart = 0.5 * APART[key[1]]
-        return [known for known in near if _of_draws(known[1]).near(_of_draws(best[1]), self.aim.clock_ns, apart)]
+        best, apart = _of_draws(_best(near)[1]), 0.5 * APART[key[1]]
+        return [known for known in near if _of_draws(known[1]).near(best, self.aim.clock_ns, apart)]
 
     def _near(self, key: _Key) -> list[_Drawn]:
         """What was built in time and costs hardly more than the best, which comes first; `_CONTENDERS` at most."""
