@@ -3,7 +3,8 @@
 It is that of a module and of all that it imports, directly or not. A room counts as a whole, since some of its modules
 are started as processes of their own; of `hwgen.measure` and `hwgen.report` only what is imported counts. So what only
 renders or prints may change, and results that are kept stay good. The named formats and configurations are left out: a
-result is kept by the content of those that it is about.
+result is kept by the content of those that it is about. So are modules that describe gates alone, where a result is kept
+by netlists: another multiplier for one format leaves the results of all others good.
 """
 
 from __future__ import annotations
@@ -18,10 +19,22 @@ import hwgen
 import sim
 from hwgen.measure.conditions import of_code
 
-__all__ = ["NAMES_ALONE", "behind", "digest"]
+__all__ = ["GATES_ALONE", "NAMES_ALONE", "behind", "digest"]
 
 NAMES_ALONE = frozenset({"hwgen", "sim", "hwgen.config.named", "hwgen.formats.catalogue", "sim.golden.catalogue"})
 """Modules that hold nothing but records by name, or hand names on."""
+
+GATES_ALONE = (
+    "hwgen.rtl.accumulate",
+    "hwgen.rtl.arithmetic",
+    "hwgen.rtl.dot",
+    "hwgen.rtl.lanes",
+    "hwgen.rtl.largest_exponent",
+    "hwgen.rtl.last_adder",
+    "hwgen.rtl.significand_products",
+)
+"""Modules and packages of which a result knows nothing but what their gates became; those with the ports of a core are
+not among them."""
 
 _IN_PARTS = ("hwgen.measure", "hwgen.report")
 
@@ -76,9 +89,19 @@ def behind(module: str) -> frozenset[str]:
 
 
 @cache
-def digest(module: str) -> bytes:
-    """Digest of the code behind a module, without comments and docstrings."""
+def digest(module: str, *, netlists: bool = False) -> bytes:
+    """Digest of the code behind a module, without comments and docstrings.
+
+    Parameters
+    ----------
+    module
+        The module.
+    netlists
+        What it is for has all netlists beside it, so `GATES_ALONE` are left out.
+    """
     found = hashlib.sha256()
     for name in sorted(behind(module)):
+        if netlists and any(name == each or name.startswith(f"{each}.") for each in GATES_ALONE):
+            continue
         found.update(f"{name}\0{of_code(_paths()[name].read_text(encoding='utf-8'))}\0".encode())
     return found.digest()

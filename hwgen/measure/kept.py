@@ -70,7 +70,7 @@ def _key(library: Library, function: Callable[..., Any], task: tuple[Any, ...], 
         library,
         "build",
         *(module, function.__qualname__, digest.hexdigest()),
-        code=code.digest(module) if module in code.behind(BUILDING) else None,
+        code=code.digest(module, netlists=True) if module in code.behind(BUILDING) else None,
     )
 
 

@@ -9,6 +9,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
+from hwgen.rtl.arithmetic.carry_save import two_words
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import Sharing, lanes
 from hwgen.rtl.lanes.interface import Lanes
@@ -112,7 +113,7 @@ class DotProduct(Block):
             held = self.held(m, "tree", "enable_tree_products", {"products": products})
             m.d.comb += [self.sum.eq(total), self.products.as_value().eq(held["products"])]
         elif how.last_width:
-            self._added(m, platform, how, "tree", *how.last_two(m, self.a, self.b))
+            self._added(m, platform, how, "tree", how.last_words(m, self.a, self.b))
         elif self.config.carry_save:
             found = how.two_words(m, self.a, self.b, words, register)
             m.d.comb += [word.eq(value) for word, value in zip(self.words, found, strict=True)]
@@ -143,13 +144,17 @@ class DotProduct(Block):
         products, counts, signs = (
             [held[f"{name}{index}"] for index in range(len(pairs))] for name in ("product", "count", "sign")
         )
-        x, y = how.aligned(m, products, counts, signs)
-        self._added(m, platform, how, "sums", x, y)
+        self._added(m, platform, how, "sums", how.aligned(m, products, counts, signs))
 
-    def _added(self, m: Module, platform: object, how: Lanes, register: str, x: Value, y: Value) -> None:
-        """The sum of the last two words, which a register holds if the pipeline has it."""
-        held = self.held(m, register, f"enable_{register}", {"x": x, "y": y})
+    def _added(
+        self, m: Module, platform: object, how: Lanes, register: str, left: tuple[list[Value], list[Value]]
+    ) -> None:
+        """The sum of the last words and single bits, which a register holds if the pipeline has it."""
+        words, ones = left
+        came = dict(zip("xyuv"[: len(words)], words, strict=True)) | {f"one{index}": bit for index, bit in enumerate(ones)}
+        held = list(self.held(m, register, f"enable_{register}", came).values())
+        x, y = two_words(m, held[: len(words)], held[len(words) :], width=how.last_width, name="last")
         last = add_child(m, platform, "last", LastAdder, self.config)
-        m.d.comb += [last.x.eq(held["x"]), last.y.eq(held["y"]), self.sum.eq(last.sum)]
+        m.d.comb += [last.x.eq(x[1:]), last.y.eq(y[1:]), self.sum.eq(last.sum)]
         if how.says_below:
             m.d.comb += self.below.eq(last.below)

@@ -10,7 +10,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
-__all__ = ["Register", "add_columns", "add_words", "full_adders", "half_adders", "multiply", "two_rows", "two_words"]
+__all__ = [
+    "Register",
+    "add_columns",
+    "add_words",
+    "fewer_words",
+    "full_adders",
+    "half_adders",
+    "multiply",
+    "two_rows",
+    "two_words",
+]
 
 Register = Callable[[dict[str, Value]], dict[str, Value]]
 """A register of several values, unsigned: ``register(values)`` gives them by the same names, a cycle later."""
@@ -176,17 +186,42 @@ def two_words(
     tuple
         At most ``1 + width`` bits each. Combinational.
     """
+    rows, bits = fewer_words(m, words, ones, 2, width=width, name=name)
+    carry_in = bits.pop() if bits else Value.cast(0)
+    assert not bits
+    # A one below the least significant bit turns the carry in into an ordinary addend bit.
+    return Cat(1, rows[0]), Cat(carry_in, rows[1])
+
+
+def fewer_words(
+    m: Module, words: Sequence[Value], ones: Sequence[Value], count: int, *, width: int, name: str
+) -> tuple[list[Value], list[Value]]:
+    """Words and single bits with the sum of more of both, modulo ``2 ** width``.
+
+    Parameters
+    ----------
+    m, words, ones, width, name
+        See `two_words`.
+    count
+        How many words are left, 2 or more.
+
+    Returns
+    -------
+    tuple
+        As many words, of at most ``width`` bits each, and the single bits that had no free place, fewer than words.
+        Combinational.
+    """
     rows = [Value.cast(word) for word in words]
     bits = [Value.cast(bit) for bit in ones]
     # n rows take n - 2 bits in the compressors and one as the carry in; more need rows of their own.
     while len(bits) > max(len(rows) - 1, 1) or len(rows) < 2:
         rows.append(bits.pop() if bits else Value.cast(0))
     level = 0
-    while len(rows) > 2:
+    while len(rows) > count:
         level += 1
         rows.sort(key=len)
         following: list[Value] = []
-        while len(rows) > 2:
+        while len(rows) > 2 and len(rows) + len(following) > count:
             a, b, c = rows[:3]
             rows = rows[3:]
             stem = f"{name}_{level}_{len(following)}"
@@ -195,10 +230,7 @@ def two_words(
             carry = _signal(m, Cat(bits.pop() if bits else 0, majority), f"{stem}_carry")
             following += [total, carry]
         rows += following
-    carry_in = bits.pop() if bits else Value.cast(0)
-    assert not bits
-    # A one below the least significant bit turns the carry in into an ordinary addend bit.
-    return Cat(1, rows[0]), Cat(carry_in, rows[1])
+    return rows, bits
 
 
 def add_words(

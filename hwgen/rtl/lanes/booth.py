@@ -15,6 +15,9 @@ from hwgen.rtl.lanes.interface import Lanes, tabled_integer, transposed
 
 __all__ = ["Booth", "booth_digits"]
 
+# Most lanes whose sum has its register right before the last addition.
+_SHORT = 16
+
 
 def booth_digits(number: int, count: int) -> list[int]:
     """Digits from -2 to 2, the lowest first, with the sum of ``digit * 4 ** place``: radix 4, as Booth has them.
@@ -99,7 +102,16 @@ class Booth(Lanes):
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
         rows, constant = self._rows(m, a, b, words), -self.words_above
-        total = add_columns(m, rows, width=self.sum_width, constant=constant, register=register, name="total")
+        total = add_columns(
+            m,
+            rows,
+            width=self.sum_width,
+            constant=constant,
+            register=register,
+            # Two levels of full adders less, for more bits to hold: what is before the register decides on the clock.
+            height=2 if self.config.bounds.lanes <= _SHORT else 4,
+            name="total",
+        )
         return total.as_signed()
 
     def two_words(

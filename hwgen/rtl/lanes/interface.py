@@ -90,7 +90,8 @@ class Lanes(ABC):
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """Sum S of the contract, of the decoded lanes of both operands, and of words by side.
 
-        If there is a ``register``, everything on the way goes through it once: where two words are left. Only of lanes
+        If there is a ``register``, everything on the way goes through it once: where two words are left, or
+        a few more. Only of lanes
         without `last_width`.
         """
         raise NotImplementedError
@@ -100,8 +101,10 @@ class Lanes(ABC):
         """Beside the sum there is what is one less: of long sums that are scaled, which takes abs(S)."""
         return self.last_width > 0 and not self.config.adds_sums
 
-    def last_two(self, m: Module, a: Any, b: Any) -> tuple[Value, Value]:
-        """Two words of `last_width` bits, whose sum is S - 1, its top bit inverted.
+    def last_words(self, m: Module, a: Any, b: Any) -> tuple[list[Value], list[Value]]:
+        """Words of at most `last_width` bits and single bits, whose sum is S - 1, its top bit inverted.
+
+        They are what the register ``tree`` holds.
 
         Only of lanes with such a width, but for those that cut products to a window, which do it in parts.
         """

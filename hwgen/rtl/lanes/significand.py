@@ -10,10 +10,10 @@ from amaranth.lib import data
 
 from hwgen.config.dots import SIGNIFICAND_TABLES
 from hwgen.formats import E1M2, E2M1
-from hwgen.rtl.arithmetic.carry_save import Register, add_words, multiply, two_words
+from hwgen.rtl.arithmetic.carry_save import Register, add_words, fewer_words, multiply
 from hwgen.rtl.lanes.interface import Lanes, is_negative, magnitude_of
 
-__all__ = ["Significand", "add_products", "last_two", "signed_width", "significand_product"]
+__all__ = ["Significand", "add_products", "last_words", "signed_width", "significand_product"]
 
 
 def significand_product(m: Module, x: Any, y: Any, *, name: str) -> Signal:
@@ -35,15 +35,19 @@ def add_products(m: Module, magnitudes: Sequence[Value], signs: Sequence[Value],
     return Cat(total[:-1], ~total[-1]).as_signed()
 
 
-def last_two(m: Module, magnitudes: Sequence[Value], signs: Sequence[Value]) -> tuple[Value, Value]:
-    """Two words whose sum is one less than that of `add_products`, its top bit inverted: for `hwgen.rtl.last_adder`."""
+def last_words(
+    m: Module, magnitudes: Sequence[Value], signs: Sequence[Value], count: int
+) -> tuple[list[Value], list[Value]]:
+    """Words and single bits whose sum is one less than that of `add_products`, its top bit inverted.
+
+    They are for `hwgen.rtl.last_adder`: as `fewer_words` leaves them, so many words.
+    """
     rows, ones, width = _signed_rows(m, magnitudes, signs)
     # With -1 among the words, their sum is what is one less, and the sum itself has a carry in.
     rows.append(Const(-1, width))
     while len(ones) > len(rows) - 2:
         rows.append(ones.pop())
-    x, y = two_words(m, rows, ones, width=width, name="total")
-    return x[1:], y[1:]
+    return fewer_words(m, rows, ones, count, width=width, name="total")
 
 
 def signed_width(magnitude: int, count: int) -> int:

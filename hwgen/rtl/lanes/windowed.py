@@ -12,7 +12,7 @@ from hwgen.rtl.arithmetic.shifters import shift_right
 from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.lanes.interface import Lanes, is_negative
-from hwgen.rtl.lanes.significand import last_two, signed_width, significand_product
+from hwgen.rtl.lanes.significand import last_words, signed_width, significand_product
 
 __all__ = ["Windowed"]
 
@@ -87,8 +87,8 @@ class Windowed(Lanes):
 
     def aligned(
         self, m: Module, products: Sequence[Value], counts: Sequence[Value], signs: Sequence[Value]
-    ) -> tuple[Value, Value]:
-        """The last two words, in units of the window's last place.
+    ) -> tuple[list[Value], list[Value]]:
+        """The last two words, in units of the window's last place; no single bit is left.
 
         Of the products of all lanes, the places by which each is shifted to the right, and signs.
         """
@@ -98,7 +98,7 @@ class Windowed(Lanes):
             word = Signal(self.window.width, name=f"aligned{index}")
             m.d.comb += word.eq(shift_right(m, product, count, own=own, into=self.window, name=f"aligned{index}"))
             magnitudes.append(word)
-        return last_two(m, magnitudes, signs)
+        return last_words(m, magnitudes, signs, 2)
 
     def infinities(self, m: Module, a: Any, b: Any) -> dict[str, Value]:
         """Whether some product is positive infinity, and whether some is negative; infinity times zero is both."""

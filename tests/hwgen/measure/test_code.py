@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hwgen.measure import code as module
-from hwgen.measure.code import NAMES_ALONE, behind, digest
+from hwgen.measure.code import GATES_ALONE, NAMES_ALONE, behind, digest
 from hwgen.measure.kept import BUILDING
 
 
@@ -77,3 +77,24 @@ def test_what_changes_a_digest(texts: dict[str, Path], name: str, text: str, sam
     texts[name].write_text(text)
     digest.cache_clear()
     assert (digest("hwgen.measure.top") == before) == same
+
+
+@pytest.mark.parametrize(("gates", "same"), [("hwgen.b.two", True), ("hwgen.b", True), ("hwgen.b.tw", False)])
+def test_netlists_stand_for_what_describes_gates_alone(
+    texts: dict[str, Path], monkeypatch: pytest.MonkeyPatch, gates: str, same: bool
+) -> None:
+    monkeypatch.setattr(module, "GATES_ALONE", (gates,))
+    before = [digest("hwgen.measure.top", netlists=netlists) for netlists in (True, False)]
+    texts["hwgen.b.two"].write_text("x = 1\n")
+    digest.cache_clear()
+    after = [digest("hwgen.measure.top", netlists=netlists) for netlists in (True, False)]
+    assert [one == other for one, other in zip(before, after, strict=True)] == [same, False]
+
+
+def test_what_says_what_ports_mean_is_behind_a_build() -> None:
+    """Gates alone are behind it, too, where there is no netlist."""
+    gates = {name for name in behind(BUILDING) if name.startswith(GATES_ALONE)}
+    assert {each for each in GATES_ALONE for name in gates if name.startswith(each)} == {*GATES_ALONE}
+    ports = {"hwgen.rtl.tensor_core", "hwgen.rtl.lane_array", "hwgen.rtl.hierarchy", "hwgen.rtl.decode.operand"}
+    assert ports <= behind(BUILDING) - gates
+    assert digest(BUILDING) != digest(BUILDING, netlists=True)
