@@ -3,8 +3,8 @@
 It is that of a module and of all that it imports, directly or not. A room counts as a whole, since some of its modules
 are started as processes of their own; of `hwgen.measure` and `hwgen.report` only what is imported counts. So what only
 renders or prints may change, and results that are kept stay good. The named formats and configurations are left out: a
-result is kept by the content of those that it is about. So are modules that describe gates alone, where a result is kept
-by netlists: another multiplier for one format leaves the results of all others good.
+result is kept by the content of those that it is about. Where it is kept by netlists, modules that describe gates alone
+are left out, too: another multiplier for one format leaves the results of all others good.
 """
 
 from __future__ import annotations
