@@ -329,6 +329,16 @@ TREES = {
     if dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
 }
 TREES |= {f"{name}-tree": dataclasses.replace(FORMS[name], pipeline=("tree",)) for name in FORMS if "booth" in name}
+TREES |= {
+    f"{a}-{b}-words": TensorCoreConfig("x", a, b, 1, 1, 1, "shifted-carry-save", pipeline=("tree",))
+    for a, b in (("mxfp6-e2m3", "mxfp6-e2m3"), ("mxfp8-e4m3", "mxfp4"), ("int8", "int8"))
+}
+TREES["hif4-tree"] = TensorCoreConfig("x", "hif4", "hif4", 1, 1, 1, "nested", pipeline=("tree",))
+
+
+def outputs(ports):
+    """Names and widths of what a dot product gives, which are no longer among its ports then."""
+    return {name: ports.pop(name) for name in ("sum", "below") if name in ports}
 
 
 def through(self, m, register, enable, values):
@@ -347,14 +357,14 @@ def blocked(self, m, register, enable, values):
 def test_nothing_passes_the_register_by(config, prover):
     with mock.patch.object(Block, "held", blocked):
         text, ports = dot_product(config, "top")
-    width = ports.pop("sum")
+    found = outputs(ports)
     inputs = ", ".join(f"input [{bits - 1}:0] {name}, {name}_too" for name, bits in ports.items())
     miter = f"""
 module miter({inputs}, output wrong);
-  wire [{width - 1}:0] one, other;
-  top first({", ".join(f".{name}({name})" for name in ports)}, .sum(one));
-  top second({", ".join(f".{name}({name}_too)" for name in ports)}, .sum(other));
-  assign wrong = one != other;
+  {" ".join(f"wire [{bits - 1}:0] {name}, {name}_too;" for name, bits in found.items())}
+  top first({", ".join(f".{name}({name})" for name in (*ports, *found))});
+  top second({", ".join(f".{name}({name}_too)" for name in (*ports, *found))});
+  assign wrong = {" || ".join(f"{name} != {name}_too" for name in found)};
 endmodule
 """
     assert prover.proven(text, miter)
@@ -370,15 +380,36 @@ def test_a_register_in_the_tree_changes_nothing(config, prover):
     with mock.patch.object(Block, "held", through):
         behind, _ = dot_product(config, "behind")
     text, ports = dot_product(plain, "top")
-    width = ports.pop("sum")
+    found = outputs(ports)
+    connected = ", ".join(f".{name}({name})" for name in ports)
     miter = f"""
 module miter({", ".join(f"input [{bits - 1}:0] {name}" for name, bits in ports.items())}, output wrong);
-  wire [{width - 1}:0] one, other;
-  top first({", ".join(f".{name}({name})" for name in ports)}, .sum(one));
-  behind second({", ".join(f".{name}({name})" for name in ports)}, .enable_tree(1'b1), .sum(other));
-  assign wrong = one != other;
+  {" ".join(f"wire [{bits - 1}:0] {name}, {name}_too;" for name, bits in found.items())}
+  top first({connected}, {", ".join(f".{name}({name})" for name in found)});
+  behind second({connected}, .enable_tree(1'b1), {", ".join(f".{name}({name}_too)" for name in found)});
+  assign wrong = {" || ".join(f"{name} != {name}_too" for name in found)};
 endmodule
 """
     text += behind
     assert prover.proven(text, miter)
-    assert not prover.proven(text, miter.replace("one != other", "one != other ^ (&a & &b)"))
+    for name in found:
+        assert not prover.proven(text, miter.replace(f"!= {name}_too", f"!= {name}_too ^ (&a & &b)"))
+
+
+@pytest.mark.parametrize(
+    ("config", "most"),
+    [("mxint8-mxint8-booth-tree", 4), ("int8-int8-booth-tree", 2), ("mxfp6-e2m3-mxfp6-e2m3-words", 4)],
+)
+def test_where_the_register_of_a_long_sum_stands(config, most):
+    """Two levels of full adders before the last addition where 32 products are long, and else right before it."""
+    held = []
+
+    def seen(self, m, register, enable, values):
+        held.append({name: len(value) for name, value in values.items()})
+        return through(self, m, register, enable, values)
+
+    with mock.patch.object(Block, "held", seen):
+        dot_product(TREES[config], "top")
+    (words,) = held
+    columns = max(words.values()) if "booth" in config else sum(name in "xyuv" for name in words)
+    assert columns == most
