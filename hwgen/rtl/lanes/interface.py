@@ -90,9 +90,8 @@ class Lanes(ABC):
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """Sum S of the contract, of the decoded lanes of both operands, and of words by side.
 
-        If there is a ``register``, everything on the way goes through it once: where two words are left, or
-        a few more. Only of lanes
-        without `last_width`.
+        If there is a ``register``, everything on the way goes through it once: where two words are left, or a few more.
+        Only of lanes without `last_width`.
         """
         raise NotImplementedError
 

@@ -23,7 +23,7 @@ class Nested(Lanes):
     ::
 
         4 pairs --[x]--> [add] --> [<< bits of A and B] --+
-        4 pairs --[x]--> [add] --> [<< bits of A and B] --+--> [add] --> (tree) --> [<< bits of A and B] --> [add] --> S
+        4 pairs --[x]--> [add] --> [<< bits of A and B] --+--> [add] --> [<< bits of A and B] --> (all of 8) --> S
 
     All elements of a sub-group count twice as much where its bit is set, in A and in B alike. So the products of a
     sub-group of 4 are added, and their sum is shifted by none, one or two places; two of those sums are added and
@@ -72,26 +72,22 @@ class Nested(Lanes):
         for length in reversed(form.shifts):
             count = form.lanes // length
             place -= count
-            totals: list[Value] = []
+            following: list[Value] = []
             for index in range(count):
                 if rows:
                     joined = len(rows) // count
-                    totals.append(self._added(rows[joined * index : joined * (index + 1)]))
+                    total = self._added(rows[joined * index : joined * (index + 1)])
                 else:
                     part = slice(length * index, length * (index + 1))
-                    totals.append(add_signed_in_pairs(m, products[part], signs[part], None, of=f"{length}_{index}"))
-            shifts: list[Value] = []
-            for index in range(count):
-                x, y = (words[side][place + index] for side in "ab")
-                shifts.append(Cat(x ^ y, x & y))
-            if register is not None and length == max(form.shifts):
-                totals, shifts = self._behind(register, totals, shifts)
-            rows = [
-                self._shifted(m, total, shift[0], shift[1], f"shifted{length}_{index}")
-                for index, (total, shift) in enumerate(zip(totals, shifts, strict=True))
-            ]
+                    total = add_signed_in_pairs(m, products[part], signs[part], None, of=f"{length}_{index}")
+                bits = [words[side][place + index] for side in "ab"]
+                following.append(self._shifted(m, total, bits, f"shifted{length}_{index}"))
+            rows = following
         while len(rows) > 2:
             rows = [self._added(rows[index : index + 2]) for index in range(0, len(rows), 2)]
+        if register is not None:
+            held = register({f"word{index}": row for index, row in enumerate(rows)})
+            rows = [word.as_signed() for word in held.values()]
         return self._added(rows)[: self.sum_width].as_signed()
 
     @staticmethod
@@ -102,18 +98,10 @@ class Nested(Lanes):
         return total
 
     @staticmethod
-    def _behind(register: Register, totals: list[Value], shifts: list[Value]) -> tuple[list[Value], list[Value]]:
-        """Sums of the longest sub-groups and what shifts them, a register later: before the shift sums are short."""
-        came = {f"word{index}": total for index, total in enumerate(totals)}
-        held = register(came | {f"shift{index}": shift for index, shift in enumerate(shifts)})
-        words, later = ([held[f"{name}{index}"] for index in range(len(totals))] for name in ("word", "shift"))
-        return [word.as_signed() for word in words], later
-
-    @staticmethod
-    def _shifted(m: Module, total: Value, by_one: Value, by_two: Value, name: str) -> Value:
+    def _shifted(m: Module, total: Value, bits: list[Value], name: str) -> Value:
         """The sum of a sub-group, shifted to the left for each bit that is set."""
         one, two = Signal(name=f"{name}_one"), Signal(name=f"{name}_two")
         shifted = Signal(signed(len(total) + 2), name=name)
-        m.d.comb += [one.eq(by_one), two.eq(by_two)]
+        m.d.comb += [one.eq(bits[0] ^ bits[1]), two.eq(bits[0] & bits[1])]
         m.d.comb += shifted.eq(Mux(two, Cat(0, 0, total).as_signed(), Mux(one, Cat(0, total).as_signed(), total)))
         return shifted
