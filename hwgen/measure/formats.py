@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -179,12 +180,10 @@ def measure_formats(
     aim = Aim(request.clock_ns or usual(library), request.physical, request.stimulus)
     losses = Losses(None if request.model is None else MODELS[request.model]())
     study = _Study(request, KeptFlow.of(flow), among, aim, vectors, losses)
-    for number, row in enumerate(request.rows):
-        # Before hours of searching: a format of a user's own may not reach the numbers of a tensor.
-        if row.config is not None:
-            flow.progress(f"{row.name}: errors", number, len(request.rows))
-            losses.errors(row.config)
-    if any(row.config is not None for row in request.rows):
+    cores = [row.config for row in request.rows if row.config is not None]
+    # Before hours of searching: a format of a user's own may not reach the numbers of a tensor.
+    losses.find(cores, flow.workers, partial(flow.progress, "errors"))
+    if cores:
         # The baseline comes first. If it cannot be measured, nothing can.
         study.baseline(request.baseline.depth, min(FEWEST, request.runs))
     found: dict[str, _Built | str] = {}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+
+from joblib import Parallel, delayed
 
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
@@ -59,6 +61,32 @@ class Losses:
         self._model = model
         self._known: dict[tuple[BlockFormat, BlockFormat], _ByRule] = {}
         self._drawn: dict[tuple[BlockFormat, ...], tuple[schema.FormatError, ...]] = {}
+
+    def find(self, configs: Iterable[TensorCoreConfig], workers: int, progress: Callable[[int, int], None]) -> None:
+        """Find what the formats of several cores lose, in threads side by side; `errors` has it then.
+
+        Parameters
+        ----------
+        configs
+            The cores. Those with the same formats count once.
+        workers
+            Threads at once; -1 is one for each core of the machine.
+        progress
+            Called with how many are done, and how many there are.
+
+        Raises
+        ------
+        InputError
+            As for `errors`.
+        """
+        distinct = list({config.formats: config for config in configs}.values())
+        # Those with a window take longest: begun last, one of them would be left alone with one thread.
+        distinct.sort(key=lambda config: config.bounds.window is None)
+        progress(0, len(distinct))
+        calls = (delayed(self.errors)(config) for config in distinct)
+        found = Parallel(n_jobs=workers, require="sharedmem", return_as="generator")(calls)
+        for done, _ in enumerate(found, start=1):
+            progress(done, len(distinct))
 
     def errors(self, config: TensorCoreConfig) -> tuple[schema.FormatError, ...]:
         """What the quantisers of both operands lose; of a model by the rules that `similarities` has.

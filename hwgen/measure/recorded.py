@@ -21,7 +21,7 @@ from hwgen.measure.selection import Selected
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
 
-__all__ = ["pair_found_before", "rows_found_before", "rows_selected_by", "selected_by"]
+__all__ = ["pair_found_before", "rows_found_before", "rows_selected_by", "selected_by", "tried"]
 
 
 def pair_found_before(directory: Path, request: OverheadRequest, library: Library) -> tuple[Path, Selected] | None:
@@ -133,7 +133,7 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     asked = (
         [config.as_dict() for config in pair],
         _cells(flow_conditions(library, usable(library))),
-        (_tried(request.lanes, *pair), request.slots, request.clock_ns or usual(library)),
+        (tried(request.lanes, *pair), request.slots, request.clock_ns or usual(library)),
         _wires(request.physical, request.physical.placed),
         replace(request.stimulus.record(pair[0]), seed=conditions.stimulus.seed),
     )
@@ -141,7 +141,7 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     had = (
         [design.settings for design in report.designs],
         _cells(conditions.flow),
-        (_tried(conditions.lanes or (), *pair), conditions.slots or (), clock_ns),
+        (tried(conditions.lanes or (), *pair), conditions.slots or (), clock_ns),
         _wires(conditions.physical),
         conditions.stimulus,
     )
@@ -171,7 +171,7 @@ def rows_selected_by(report: schema.FormatsReport, request: FormatsRequest, libr
         row = rows.get(config.name)
         if row is None or row.stimulus is None or settings[config.name] != config.as_dict():
             continue
-        if _tried(request.lanes, config) != _tried(conditions.lanes, config):
+        if tried(request.lanes, config) != tried(conditions.lanes, config):
             continue
         if replace(request.stimulus.record(config), seed=row.stimulus.seed) != row.stimulus:
             continue
@@ -181,7 +181,7 @@ def rows_selected_by(report: schema.FormatsReport, request: FormatsRequest, libr
     return found if request.baseline.name in found else {}
 
 
-def _tried(lanes: Sequence[str], *configs: TensorCoreConfig) -> list[str]:
+def tried(lanes: Sequence[str], *configs: TensorCoreConfig) -> list[str]:
     """Lanes of a search that configurations had to choose from; those that hwgen has no more are among them."""
     return [name for name in lanes if name not in DOTS or any(config.takes(name) for config in configs)]
 

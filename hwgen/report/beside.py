@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 from hwgen.errors import InputError
+from hwgen.report.alike import Compared, check_alike, rows
 from hwgen.report.markdown.formats import costing
 from hwgen.report.schema import (
     CoreBeside,
@@ -18,9 +18,7 @@ from hwgen.report.schema import (
     FormatsReport,
     LibrariesConditions,
     LibrariesReport,
-    OperandFormat,
     RowBeside,
-    Stimulus,
     TableBeside,
 )
 
@@ -48,7 +46,7 @@ def beside(reports: Mapping[str, FormatsReport]) -> LibrariesReport:
     """
     labels = _labels(reports)
     for one, other in combinations(reports, 2):
-        _check_alike(one, reports[one], other, reports[other])
+        check_alike(one, other, (*_flows(reports[one], reports[other]), *rows(reports[one], reports[other])))
     first = _first_of_each(reports)
     return LibrariesReport(
         designs=tuple({each.name: each for report in reports.values() for each in report.designs}.values()),
@@ -96,10 +94,6 @@ def _first_of_each(reports: Mapping[str, FormatsReport]) -> dict[str, FormatRow]
     return found
 
 
-def _row(report: FormatsReport, name: str) -> FormatRow | None:
-    return next((row for row in report.results if row.row == name), None)
-
-
 def _baseline(reports: Iterable[FormatsReport], row: FormatRow) -> str | None:
     """What a row is compared with; the configuration itself, if it has the core of another row."""
     of = [costing(report, each) for report in reports for each in report.results if each.row == row.row]
@@ -107,7 +101,7 @@ def _baseline(reports: Iterable[FormatsReport], row: FormatRow) -> str | None:
 
 
 def _core(report: FormatsReport, name: str) -> CoreBeside:
-    if (row := _row(report, name)) is None:
+    if (row := report.find(name)) is None:
         return CoreBeside(_ABSENT, None, None, ())
     of = costing(report, row)
     figures = tuple(each for metric in METRICS if (each := of.find("core", metric)) is not None)
@@ -117,17 +111,7 @@ def _core(report: FormatsReport, name: str) -> CoreBeside:
     return CoreBeside(of.not_measured, of.slowest_ns, of.met, figures)
 
 
-def _check_alike(one: str, report: FormatsReport, other: str, beside_it: FormatsReport) -> None:
-    """Refuse two reports that differ in more than library and clock."""
-    for what, ours, theirs in (*_flows(report, beside_it), *_rows(report, beside_it)):
-        if ours != theirs:
-            raise InputError(
-                f"reports {one!r} and {other!r} do not compare: {what} is {_said(ours)} in the one and"
-                f" {_said(theirs)} in the other; measure both alike"
-            )
-
-
-def _flows(report: FormatsReport, other: FormatsReport) -> Iterator[tuple[str, Any, Any]]:
+def _flows(report: FormatsReport, other: FormatsReport) -> Iterator[Compared]:
     """What must be alike of two flows: what it is, and its two values."""
     ours, theirs = report.conditions, other.conditions
     for name in ("wires", "placer"):
@@ -141,43 +125,3 @@ def _flows(report: FormatsReport, other: FormatsReport) -> Iterator[tuple[str, A
 def _clock(conditions: FormatsConditions) -> str:
     """What the clock is to its library: a slow one and a fast one make other cores."""
     return "the usual one of its library" if conditions.usual_clock else "one that was asked for"
-
-
-def _rows(report: FormatsReport, other: FormatsReport) -> Iterator[tuple[str, Any, Any]]:
-    """What must be alike of the rows that two reports have: what it is, and its two values."""
-    for row in report.results:
-        twin = _row(other, row.row)
-        if twin is None or row.design is None or twin.design is None:
-            continue
-        ours, theirs = _settings(report, row.design), _settings(other, twin.design)
-        for name in dict.fromkeys((*ours, *theirs)):
-            yield f"row {row.row!r}: {name}", ours.get(name), theirs.get(name)
-        for side in ("a", "b"):
-            # A format in a file of the user's own may have changed under its name.
-            for name in (field.name for field in fields(OperandFormat)):
-                what = f"row {row.row!r}: {name} of format {side.upper()}"
-                yield what, getattr(getattr(row, side), name), getattr(getattr(twin, side), name)
-        if row.figures and twin.figures:
-            yield f"row {row.row!r}: baseline", row.baseline, twin.baseline
-            yield f"row {row.row!r}: operands", _operands(row.stimulus), _operands(twin.stimulus)
-
-
-def _settings(report: FormatsReport, name: str) -> Mapping[str, Any]:
-    (design,) = (each for each in report.designs if each.name == name)
-    return design.settings
-
-
-def _operands(stimulus: Stimulus | None) -> str | None:
-    """What they are, in words; the seed only makes them others of the same kind."""
-    if stimulus is None:
-        return None
-    layer = "" if stimulus.layer is None else f" and {stimulus.layer}"
-    return f"{stimulus.tensors}{layer}, K = {stimulus.depth}, held for {stimulus.hold} steps"
-
-
-def _said(value: Any) -> str:
-    if value is None:
-        return "not said"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
-    return str(value)

@@ -1684,6 +1684,10 @@ class FormatsReport(Report):
     conditions: FormatsConditions
     results: tuple[FormatRow, ...]
 
+    def find(self, name: str) -> FormatRow | None:
+        """The row of the given name, if there is one."""
+        return next((row for row in self.results if row.row == name), None)
+
 
 @dataclass(frozen=True)
 class TableBeside:

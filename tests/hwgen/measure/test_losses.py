@@ -86,3 +86,19 @@ def test_a_format_that_does_not_reach_a_tensor_is_refused(monkeypatch: pytest.Mo
     monkeypatch.setattr(accuracy, "signal_to_noise", signal_to_noise)
     with pytest.raises(InputError, match=r"nvfp4-small: x has .* NaN in nvfp4; take a scale that reaches further"):
         Losses().errors(NAMED["nvfp4-small"])
+
+
+def test_what_several_cores_lose_is_found_side_by_side() -> None:
+    """The same formats count once, and all is there afterwards."""
+    model, told = Model(), list[tuple[int, int]]()
+    losses = Losses(model)
+    configs = [NAMED[name] for name in ("nvfp4-small", "nvfp4-blackwell", "mixfp4-weights-small")]
+    losses.find(configs, 2, lambda done, total: told.append((done, total)))
+    assert told == [(0, 2), (1, 2), (2, 2)]
+    asked = [("nvfp4", "four-over-six", "nvfp4"), ("nvfp4", "nearest", "mixfp4"), ("nvfp4", "nearest", "nvfp4")]
+    assert sorted(model.asked) == asked
+    plain = Losses(Model())
+    for config in configs:
+        assert losses.errors(config) == plain.errors(config)
+        assert losses.similarities(config) == plain.similarities(config)
+    assert sorted(model.asked) == asked

@@ -48,7 +48,7 @@ def test_a_trained_models_output_has_a_panel_of_its_own(formats_report: schema.F
 
 def test_tensors_say_too_little_of_products_that_are_inexact() -> None:
     """L-Mul has the tensors of MXFP8, and would beat it by them."""
-    report = schema.load(Path(__file__).parents[4] / "reports" / "formats-mxfp8.json")
+    report = schema.load(Path(__file__).parents[4] / "reports" / "formats.json")
     assert isinstance(report, schema.FormatsReport)
     for kind, there in (("gaussian", False), (SIMILARITY, True)):
         names = {name for each in points(report, "area per MAC", kind).values() for name in each}
