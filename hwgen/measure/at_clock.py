@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -31,10 +32,10 @@ from hwgen.report.precision import asked, half_width
 from hwgen.stats import FEWEST
 from sim.steps import check_hold
 
-__all__ = ["closings", "measure_at_clock", "met_clock", "narrow", "next_runs", "physical_record"]
+__all__ = ["closings", "excess", "measure_at_clock", "met_clock", "next_runs", "physical_record"]
 
 STEP = 2
-"""Runs that are added at once where intervals are too wide."""
+"""Runs are added by multiples of this, so that processors of a small machine are not idle."""
 
 LATE = 0.05
 """Share of a clock that was asked for by which a core may miss it: the report then says by how much."""
@@ -123,15 +124,29 @@ def physical_record(physical: Physical, library: Library) -> schema.Physical:
     )
 
 
-def next_runs(done: int, most: int) -> range:
-    """Numbers of the runs to make next: first as many as an interval takes, then a few at once."""
-    return range(done, min(most, done + (STEP if done else FEWEST)))
+def next_runs(done: int, most: int, short: float = 1.0) -> range:
+    """Numbers of the runs to make next: first as many as an interval takes, then as many as it seems to need.
+
+    Parameters
+    ----------
+    done
+        Runs that are made.
+    most
+        Runs that may be made.
+    short
+        How many times as wide as asked for the widest interval is, see `excess`. Intervals narrow with the root of the
+        runs. What few runs say of that is uncertain, so there are never more at once than there were before.
+    """
+    if not done:
+        return range(min(most, FEWEST))
+    needed = (min(short, 2.0) ** 2 - 1) * done
+    return range(done, min(most, done + STEP * max(1, min(math.ceil(needed / STEP), done // STEP))))
 
 
-def narrow(
+def excess(
     figures: Iterable[Figure | schema.FormatFigure], within: float, of_larger: bool = False, scope: str = "core"
-) -> bool:
-    """Whether the intervals of area and power of a scope are known well enough.
+) -> float:
+    """How many times as wide as asked for the intervals of area and power of a scope are; 1 and less is enough.
 
     Parameters
     ----------
@@ -146,7 +161,10 @@ def narrow(
     """
     wanted = {(scope, "area"), (scope, "total power")}
     overheads = [figure.overhead for figure in figures if (figure.scope, figure.metric) in wanted]
-    return all(half_width(each) <= (asked(each, within) if of_larger else within) for each in overheads)
+    return max(
+        (half_width(each) / (asked(each, within) if of_larger else within) for each in overheads),
+        default=0.0,
+    )
 
 
 def measure_at_clock(
@@ -204,9 +222,9 @@ def measure_at_clock(
 
     found: dict[str, list[Run]] = {name: [] for name in configs}
     figures: list[Figure] = []
+    short = 1.0
     while True:
-        done = len(found[baseline.name])
-        batch = next_runs(done, request.runs)
+        batch = next_runs(len(found[baseline.name]), request.runs, short)
         for name, runs in measured(batch, configs, baseline, selected, aim, among, vectors, flow, found).items():
             found[name].extend(runs)
         scope = found[baseline.name][0].examined.whole
@@ -217,7 +235,8 @@ def measure_at_clock(
         examined = {name: [run.examined for run in runs] for name, runs in found.items()}
         figures = figures_of(configs, examined, stated_ns)
         whole = (figure for figure in figures if figure.block == schema.TOTAL)
-        if batch.stop == request.runs or narrow(whole, request.half_width, scope=scope):
+        short = excess(whole, request.half_width, scope=scope)
+        if batch.stop == request.runs or short <= 1:
             break
     chosen: dict[Owner, Chosen] = {
         (name, kind): selected.of(design, "area")

@@ -21,7 +21,7 @@ from hwgen.mapping import area
 from hwgen.mapping.cache import Cache
 from hwgen.mapping.yosys import Recipe, usable
 from hwgen.measure import code
-from hwgen.measure.at_clock import closings, narrow, next_runs, physical_record
+from hwgen.measure.at_clock import closings, excess, next_runs, physical_record
 from hwgen.measure.built import PURPOSES
 from hwgen.measure.checks import VECTORS
 from hwgen.measure.clock import usual
@@ -105,10 +105,9 @@ class _Study:
         kept.put(key, _record_of(selected))
         return _Built(config, selected)
 
-    def extend(self, built: _Built) -> None:
+    def extend(self, built: _Built, batch: range) -> None:
         """Build some more runs."""
         config = built.config
-        batch = next_runs(len(built.runs), self.request.runs)
         # Each row works on operands of its own formats alone.
         found = measured(
             batch,
@@ -130,8 +129,8 @@ class _Study:
             assert config is not None  # see `not_comparable`
             self.baselines[products] = self.begun(config)
         built = self.baselines[products]
-        while len(built.runs) < runs:
-            self.extend(built)
+        if len(built.runs) < runs:
+            self.extend(built, range(len(built.runs), runs))
         return built
 
     def row(self, config: TensorCoreConfig) -> _Built:
@@ -140,12 +139,13 @@ class _Study:
         if config == baseline.config:
             return baseline
         built = self.begun(config, baseline.selected)
+        short = 1.0
         while True:
-            self.extend(built)
+            self.extend(built, next_runs(len(built.runs), self.request.runs, short))
             done = len(built.runs)
             of = self.baseline(config.depth, done)
-            figures = _figures(built, of, self.aim.clock_ns)
-            if done == self.request.runs or narrow(figures, self.request.half_width, of_larger=True):
+            short = excess(_figures(built, of, self.aim.clock_ns), self.request.half_width, of_larger=True)
+            if done == self.request.runs or short <= 1:
                 return built
 
 

@@ -1,6 +1,7 @@
 """Two cores built for a clock: placed, sized and buffered."""
 
 import dataclasses
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping.area import BLOCKS
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.at_clock import measure_at_clock, met_clock
+from hwgen.measure.at_clock import excess, measure_at_clock, met_clock, next_runs
 from hwgen.measure.built import PURPOSES
 from hwgen.measure.figures import Figure
 from hwgen.measure.flow import Flow
@@ -26,6 +27,7 @@ from hwgen.report import schema
 from hwgen.report.kinds import rendered
 from hwgen.report.markdown.overhead import markdown
 from hwgen.report.raster import unpacked
+from hwgen.stats import Estimate
 
 CELLS = reader.load(libraries.path("generic7"))
 CLOCK = 2.8
@@ -189,3 +191,28 @@ def test_a_clock_out_of_reach_names_the_best_and_its_block() -> None:
     assert met_clock(missed, 1.0, "generic7") == 1.3  # where nobody asked for 1 ns
     # A miss by little is a figure of the report.
     assert met_clock(missed, 1.25, "generic7", required=True) == 1.3
+
+
+def test_as_many_runs_are_added_as_intervals_need() -> None:
+    """Twice as wide as asked for needs four times as many; no more than there were, and the last ones are few."""
+    assert [next_runs(0, most) for most in (3, 16)] == [range(3), range(6)]
+    for short, added in ((0.5, 2), (1.1, 2), (1.2, 4), (1.3, 6), (2.0, 6), (math.inf, 6)):
+        assert next_runs(6, 64, short) == range(6, 6 + added)
+    assert next_runs(12, 64, 1.9) == range(12, 24)
+    assert next_runs(12, 16, 1.9) == range(12, 16)
+    assert next_runs(7, 9, 2.0) == range(7, 9)
+    # Of a few runs that somebody asked for there is no interval.
+    assert next_runs(1, 9, math.inf) == range(1, 3)
+
+
+def test_the_widest_interval_counts() -> None:
+    def figure(metric: str, half: float, value: float = 0.0, scope: str = "core") -> schema.FormatFigure:
+        return schema.FormatFigure(scope, metric, "", (1.0,), Estimate(value, value - half, value + half))
+
+    figures = [figure("area", 0.004), figure("total power", 0.012, 1.0), figure("energy per MAC", 0.5)]
+    figures.append(figure("area", 0.5, scope="element"))
+    assert excess(figures, 0.01) == pytest.approx(1.2)
+    assert excess(figures, 0.01, of_larger=True) == pytest.approx(0.6)
+    assert excess(figures, 0.01, scope="element") == pytest.approx(50)
+    assert excess([schema.FormatFigure("core", "area", "", (1.0,), Estimate(0.1))], 0.01) == math.inf
+    assert excess([], 0.01) == 0
