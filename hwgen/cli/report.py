@@ -49,12 +49,13 @@ def command(
     within: float,
 ) -> None:
     """Render tables and plots anew from reports (of all in the reports directory by default)."""
-    asked = [name for name, there in (("--beside", stem), ("--join", whole), ("--check", check or None)) if there]
+    options = (("--beside", stem), ("--join", whole), ("--check", check or None))
+    asked = [name for name, given_as in options if given_as is not None]
     if len(asked) > 1:
         raise InputError(f"{' and '.join(asked)}: give one of them")
     for option, names in (("out", ("--beside", "--join")), ("within", ("--check",))):
         if not set(names) & set(asked) and given(context, option):
-            raise InputError(f"--{option}: has a meaning with {' and '.join(names)} alone; leave it out")
+            raise InputError(f"--{option}: has a meaning with {' or '.join(names)} alone; leave it out")
     if stem is not None:
         _beside(files, stem, out)
         return
@@ -88,7 +89,18 @@ def _join(paths: tuple[Path, ...], stem: str, out: Path) -> None:
     from hwgen.measure.joined import joined
     from hwgen.report import schema
 
+    if stem.endswith(".json"):
+        raise InputError(f"--join {stem!r}: is a file; give the name of the report to write before the parts")
     tables = _tables(paths, "--join", stem, out, schema.FormatsReport)
+    target = out / f"{stem}.json"
+    if target.exists() and target.resolve() not in [path.resolve() for path in paths]:
+        before = schema.load(target)
+        assert isinstance(before, schema.FormatsReport)
+        if before.conditions.parts is None:
+            raise InputError(
+                f"--join {stem!r}: is the name of a table in {str(out)!r} that was measured; give another name, or join"
+                " that table, too"
+            )
     written(joined(tables), out, stem, False, {})
 
 

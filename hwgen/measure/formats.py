@@ -207,6 +207,7 @@ def measure_formats(
             half_width=request.half_width,
             usual_clock=aim.clock_ns == usual(library),
             model=request.model,
+            parts=None,
         ),
         results=tuple(_record(study, row, each) for row, each in pairs),
     )

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.formats import BlockFormat
+from hwgen.formats import BlockFormat, Formats
 from hwgen.report import schema
 from sim import accuracy, golden
 from sim.counterpart import counterpart
@@ -79,7 +79,10 @@ class Losses:
         InputError
             As for `errors`.
         """
-        distinct = list({config.formats: config for config in configs}.values())
+        first: dict[Formats, TensorCoreConfig] = {}
+        for config in configs:
+            first.setdefault(config.formats, config)
+        distinct = list(first.values())
         # Those with a window take longest: begun last, one of them would be left alone with one thread.
         distinct.sort(key=lambda config: config.bounds.window is None)
         progress(0, len(distinct))

@@ -1652,6 +1652,9 @@ class FormatsConditions:
         reports from before it was recorded.
     model
         The trained model that errors are of, too; null where there is none.
+    parts
+        Of a table that was joined of parts: perturbed syntheses at most, where parts differ, the fewest first. Null
+        where the table was measured as a whole.
     """
 
     flow: FlowConditions
@@ -1662,6 +1665,7 @@ class FormatsConditions:
     half_width: float
     usual_clock: bool | None
     model: str | None
+    parts: tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -2184,7 +2188,7 @@ _LEFT_OUT: dict[type, tuple[str, ...]] = {
     Assumptions: ("half_rate", "quantiser_report"),
     OverheadConditions: ("cells", "half_rate", "slots"),
     Closing: ("slot",),
-    FormatsConditions: ("usual_clock", "model"),
+    FormatsConditions: ("usual_clock", "model", "parts"),
     FormatRow: ("similarities",),
     QuantiserReport: ("errors",),
 }

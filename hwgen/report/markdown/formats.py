@@ -8,7 +8,7 @@ import pandas as pd
 
 from hwgen.report.form import counted, flow_lines, lacking, number, percent, table
 from hwgen.report.markdown.overhead import bounds
-from hwgen.report.schema import SCOPES, FormatRow, FormatsReport, OperandFormat
+from hwgen.report.schema import SCOPES, FormatRow, FormatsConditions, FormatsReport, OperandFormat
 from hwgen.stats import paired
 
 __all__ = ["ERRORS", "added", "costing", "csv", "kinds", "markdown", "notes", "summary"]
@@ -449,6 +449,13 @@ def _registers(report: FormatsReport) -> str:
     return "- Registers: " + "; ".join(f"{registers} in {', '.join(names)}" for registers, names in found.items()) + "."
 
 
+def _at_most(conditions: FormatsConditions) -> str:
+    """How many runs a row may have."""
+    if conditions.parts is None or len(conditions.parts) == 1:
+        return str(conditions.runs)
+    return f"{' or '.join(map(str, conditions.parts))}, as the part of the table had it that a row was measured in"
+
+
 def _conditions(report: FormatsReport) -> list[str]:
     conditions, physical = report.conditions, report.conditions.physical
     lines = [*flow_lines(conditions.flow, report.designs, conditions.physical), _registers(report)]
@@ -462,7 +469,7 @@ def _conditions(report: FormatsReport) -> list[str]:
     lines.append(
         f"- Runs: added until the intervals of area and power of a row's core are within"
         f" {100 * conditions.half_width:.2g} points, or {100 * conditions.half_width:.2g} % of its own where it takes"
-        f" more than its baseline; at most {conditions.runs}. {runs}."
+        f" more than its baseline; at most {_at_most(conditions)}. {runs}."
     )
     fed = {
         (each.tensors, each.layer, each.seed, each.depth): row.row
