@@ -100,6 +100,14 @@ def formats_report() -> schema.FormatsReport:
         schema.Design({**source.designs[0].settings, "name": row.design}) for row in rows if row.design is not None
     ]
     conditions = schema.FormatsConditions(
-        source.conditions.flow, 1.0, source.conditions.physical, ("merged-binary", "signed"), 16, 0.005, True, None
+        source.conditions.flow,
+        1.0,
+        source.conditions.physical,
+        ("merged-binary", "signed"),
+        16,
+        0.005,
+        True,
+        None,
+        None,
     )
     return schema.FormatsReport(tuple(designs), conditions, rows)
