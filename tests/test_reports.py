@@ -655,6 +655,28 @@ def test_the_page_on_formats_states_in_prose_what_the_reports_say() -> None:
     assert "takes {:.1f} % less area and {:.1f} % less energy than `nvfp4`".format(*integers) in page
 
 
+def test_the_page_on_formats_states_similarities_of_the_report() -> None:
+    page = _prose(DOCS / "formats.md")
+    rows = {name: row.similarities or {} for name, row in _rows_of_formats().items()}
+
+    def like(name: str, rule: str = "floor") -> str:
+        return f"{rows[name][rule].mean:.4f}"
+
+    plain = like("nvfp4", "nearest")
+    for said in (
+        f"`mxfp6-e2m3` has a similarity of {like('mxfp6-e2m3')}, `mxfp8-e4m3` one of {like('mxfp8-e4m3')}.",
+        f"it has {like('mxfp8-e4m3', 'ceil')}, E2M3 {like('mxfp6-e2m3', 'ceil')}.",
+        f"the highest similarity of the trained model, {like('mxint8')}.",
+        f"the trained model falls from {like('mxfp8-e4m3')} to {like('l-mul')}.",
+        f"`mxfp6-e3m2` has {like('mxfp6-e3m2')} with two bits less.",
+        f"The similarity of the trained model is {like('mxfp6-e2m3')} beside {plain}.",
+        f"with a similarity of {like('mxfp6-e3m2')}. Its products",
+        f"with a similarity of {like('w4a8')}: its weights are MXFP4.",
+        f"a similarity of {like('hif4', 'reciprocal')} beside {plain}.",
+    ):
+        assert said in page
+
+
 def _rows_of_formats() -> dict[str, FormatRow]:
     """Rows with figures by name."""
     report = schema.load(REPORTS / "formats.json")
