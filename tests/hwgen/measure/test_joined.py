@@ -233,7 +233,9 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert {row.row for row in whole.results} == {row.row for row in table().results if row.products in (16, 32)}
     again = CliRunner().invoke(command, [*paths, *out], catch_exceptions=False)
     assert again.exit_code == 0
-    (tmp_path / "both.json").write_text(Path(paths[0]).read_text())
+    measured = of(lambda row: row.products == 16)
+    measured = dataclasses.replace(measured, conditions=dataclasses.replace(measured.conditions, parts=None))
+    (tmp_path / "both.json").write_text(schema.as_text(measured))
     for arguments, message in (
         ([paths[0], *out], "--join: takes two reports"),
         ([*paths, *out, "--check"], "--join and --check: give one of them"),
