@@ -22,7 +22,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[FormatsRequest]:
     assert isinstance(source, schema.OverheadReport)
     assert source.conditions.physical is not None
     conditions = schema.FormatsConditions(
-        source.conditions.flow, 1.0, source.conditions.physical, (), 16, 0.005, True, None
+        source.conditions.flow, 1.0, source.conditions.physical, (), 16, 0.005, True, None, None
     )
 
     def measure(request: FormatsRequest, *_: object) -> schema.FormatsReport:
