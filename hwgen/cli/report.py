@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from hwgen.report import schema
 
 __all__ = ["command"]
+
+_Kind = TypeVar("_Kind", bound="schema.Report")
 
 
 @click.command("report")
@@ -80,7 +82,8 @@ def _beside(paths: tuple[Path, ...], stem: str, out: Path) -> None:
     from hwgen.report import schema
     from hwgen.report.beside import beside
 
-    tables = _tables(paths, "--beside", stem, out, schema.LibrariesReport)
+    tables = _tables(paths, "--beside", stem, out)
+    _written_before("--beside", stem, out, schema.LibrariesReport)
     written(beside(tables), out, stem, False, {})
 
 
@@ -91,31 +94,24 @@ def _join(paths: tuple[Path, ...], stem: str, out: Path) -> None:
 
     if stem.endswith(".json"):
         raise InputError(f"--join {stem!r}: is a file; give the name of the report to write before the parts")
-    tables = _tables(paths, "--join", stem, out, schema.FormatsReport)
-    target = out / f"{stem}.json"
-    if target.exists() and target.resolve() not in [path.resolve() for path in paths]:
-        before = schema.load(target)
-        assert isinstance(before, schema.FormatsReport)
-        if before.conditions.parts is None:
-            raise InputError(
-                f"--join {stem!r}: is the name of a table in {str(out)!r} that was measured; give another name, or join"
-                " that table, too"
-            )
+    tables = _tables(paths, "--join", stem, out)
+    before = _written_before("--join", stem, out, schema.FormatsReport)
+    a_part = (out / f"{stem}.json").resolve() in [path.resolve() for path in paths]
+    if before is not None and before.conditions.parts is None and not a_part:
+        raise InputError(
+            f"--join {stem!r}: is the name of a table in {str(out)!r} that was measured; give another name, or join"
+            " that table, too"
+        )
     written(joined(tables), out, stem, False, {})
 
 
-def _tables(
-    paths: tuple[Path, ...], option: str, stem: str, out: Path, kind: type[schema.Report]
-) -> dict[str, schema.FormatsReport]:
-    """Tables of formats by path, of which an option writes one report of a kind."""
+def _tables(paths: tuple[Path, ...], option: str, stem: str, out: Path) -> dict[str, schema.FormatsReport]:
+    """Tables of formats by path, of which an option writes one report."""
     from hwgen.report import schema
 
     if len(paths) < 2:
         raise InputError(f"{option}: takes two reports of 'hwgen formats' or more")
     check_files(out, stem, option)
-    target = out / f"{stem}.json"
-    if target.exists() and not isinstance(schema.load(target), kind):
-        raise InputError(f"{option} {stem!r}: is the name of another report in {str(out)!r}, which it would write over")
     reports: dict[str, schema.FormatsReport] = {}
     for path in paths:
         report = schema.load(path)
@@ -125,6 +121,19 @@ def _tables(
             raise InputError(f"report {str(path)!r}: is named twice; {option} takes different ones")
         reports[str(path)] = report
     return reports
+
+
+def _written_before(option: str, stem: str, out: Path, kind: type[_Kind]) -> _Kind | None:
+    """The report that an option would write over, if there is one; one of another kind is refused."""
+    from hwgen.report import schema
+
+    target = out / f"{stem}.json"
+    if not target.exists():
+        return None
+    before = schema.load(target)
+    if not isinstance(before, kind):
+        raise InputError(f"{option} {stem!r}: is the name of another report in {str(out)!r}, which it would write over")
+    return before
 
 
 def _reports() -> list[Path]:
