@@ -2283,6 +2283,11 @@ def _check_rows(report: FormatsReport) -> None:
     """Refuse rows of designs that the report does not have, and those of a design that lack what such rows have."""
     names = [design.name for design in report.designs]
     for row in report.results:
+        for scope in ("lane array", "core") if row.figures else ():
+            if not all(scope in row.closing.get(purpose, ()) for purpose in ("area", "energy")):
+                raise InputError(f"report.results: row {row.row!r} has figures, and not how its {scope} met the clock")
+            if not all(row.find(scope, metric) for metric in ("area", "energy per MAC")):
+                raise InputError(f"report.results: row {row.row!r} has figures, and not all of its {scope}")
         if row.design is not None and None in (row.a, row.b):
             raise InputError(
                 f"report.results: row {row.row!r} is of design {row.design!r}, and has no format of A or B"

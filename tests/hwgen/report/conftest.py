@@ -51,7 +51,7 @@ def measured(name: str, area: float, energy: float, error: float, products: int 
         "met": True,
         "figures": tuple(figures),
         "blocks_um2": {"dot products": 192.0 * area, "operand decoders": 64.0 * area},
-        "closing": {purpose: {"core": closing} for purpose in ("area", "energy")},
+        "closing": {purpose: {"lane array": closing, "core": closing} for purpose in ("area", "energy")},
         "stimulus": schema.Stimulus("gaussian", None, 1, 32 * products, 1),
         "checked": schema.Checked(1234, 567),
         "errors": (lost(name, error),),

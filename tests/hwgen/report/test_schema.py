@@ -103,6 +103,11 @@ def test_a_table_of_formats_from_before_it_said_what_its_clock_is(formats_report
     [
         (lambda row: row.update(b=None), "row 'cheap' is of design 'cheap-small', and has no format of A or B"),
         (lambda row: row["figures"][3].update(values=[]), "row 'cheap' has a figure without values"),
+        (
+            lambda row: row["closing"]["energy"].pop("core"),
+            "row 'cheap' has figures, and not how its core met the clock",
+        ),
+        (lambda row: row.update(figures=row["figures"][:1]), "row 'cheap' has figures, and not all of its lane array"),
     ],
 )
 def test_a_row_that_lacks_something_is_named(
