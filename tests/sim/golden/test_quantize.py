@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from vectors import BLOCK_A, BLOCK_B
+from vectors import BLOCK_A, BLOCK_B, BLOCK_C
 
 from sim import golden
 
@@ -130,6 +130,7 @@ def test_a_given_tensor_scale(fmt, s32):
     [
         ("nvfp4", BLOCK_A, 0x36, "0923D6017F04B5E1", 0.680356),
         ("nvfp4", BLOCK_B, 0x39, "7F6E54A17FD3095E", 2.447969),
+        ("nvfp4", BLOCK_C, 0x38, "76E54C326D0A64F3", 1.312500),
         ("nvint4", BLOCK_A, 0x34, "0012D4016903F4B0", 0.745200),
         ("nvint4", BLOCK_B, 0x38, "7A5C32F069D20F4B", 0.830000),
     ],
