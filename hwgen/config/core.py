@@ -222,8 +222,8 @@ class TensorCoreConfig:
         if self.exact:
             if not bounds.exact_in_double:
                 raise InputError(
-                    f"{pair}, numerics = 'exact': blocks have longer sums than the golden model holds; use a scale of"
-                    " fewer exponents, or narrower elements"
+                    f"{pair}, numerics = 'exact': blocks have longer sums than the golden model holds; give the"
+                    " formats a 'scale' of fewer exponents, or narrower 'elements'"
                 )
             assert self.largest_steps is not None
             if not bounds.exact_fits(self.largest_steps * self.sums):
@@ -264,9 +264,10 @@ class TensorCoreConfig:
                 " the accumulator that rounds every step; use numerics = 'exact'"
             )
         if not allowed:
+            fewer = "" if self.groups == 1 else ", or take fewer 'groups'"
             raise InputError(
-                f"{pair}: a step of {self.groups} blocks has longer sums than the golden model adds without error;"
-                " use narrower elements"
+                f"{pair}: a step of {self.depth} products has longer sums than the golden model adds without error;"
+                f" give the formats narrower 'elements' or a shorter 'block'{fewer}"
             )
         try:
             self._within("fraction_bits", allowed)
