@@ -28,10 +28,14 @@ from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
 
+from hwgen.config.named import NAMED  # noqa: E402
 from sim import golden, tensors  # noqa: E402
 
 WAYS = {"blackwell": {}, "no empty blocks": {"empty_blocks": "excluded"}, "exact": {"numerics": "exact"}}
 """Arguments of the GEMM, by what the table calls them."""
+
+MIXED = [config for name, config in NAMED.items() if config.a != config.b and name.endswith("-small")]
+"""Configurations whose operands have two formats; each is timed in its own way."""
 
 
 def fastest(call: Callable[[], object], repeat: int) -> float:
@@ -45,7 +49,7 @@ def fastest(call: Callable[[], object], repeat: int) -> float:
 
 
 def measure(m: int, n: int, k: int, repeat: int) -> list[dict[str, object]]:
-    """Time every format and way to compute that goes with it, `repeat` times each, and keep the fastest run."""
+    """Time every format and way to compute that goes with it, and pairs, `repeat` times each; keep the fastest run."""
     rows: list[dict[str, object]] = []
 
     def row(fmt: str, way: str, seconds: float) -> None:
@@ -58,6 +62,10 @@ def measure(m: int, n: int, k: int, repeat: int) -> list[dict[str, object]]:
         for way, arguments in WAYS.items():
             with suppress(golden.ArgumentError):  # the model refuses some formats in some ways
                 row(fmt, way, fastest(partial(golden.gemm, qa, qb, **arguments), repeat))
+    for config in MIXED:
+        qa, qb = (golden.quantize(x, form.name) for x, form in zip(drawn, (config.a, config.b), strict=True))
+        own = {"blocks_per_step": config.groups, "fraction_bits": config.fraction_bits}
+        row(f"{config.a.name} x {config.b.name}", "blackwell", fastest(partial(golden.gemm, qa, qb, **own), repeat))
     for name, element in golden.UNSCALED_ELEMENTS.items():
         a, b = (element.encode(x / np.abs(x).max() * element.largest) for x in drawn)
         row(name, "unscaled", fastest(partial(golden.unscaled_gemm, a, b, a=name, b=name), repeat))
@@ -83,11 +91,11 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5, help="runs of each, of which the fastest counts")
     options = parser.parse_args()
     rows = measure(*options.size, options.repeat)
-    print(f"{'format':<17} {'way':<15} {'M x N x K':>16} {'seconds':>9} {'MAC/s':>9}")
+    print(f"{'format':<33} {'way':<15} {'M x N x K':>16} {'seconds':>9} {'MAC/s':>9}")
     for row in rows:
         size = f"{row['m']} x {row['n']} x {row['k']}"
         speed = f"{row['seconds']:>9.3f} {row['mac_per_s']:>9.2e}"
-        print(f"{row['format']:<17} {row['way']:<15} {size:>16} {speed}")
+        print(f"{row['format']:<33} {row['way']:<15} {size:>16} {speed}")
     quantisers = measure_quantisers(options.repeat)
     print(f"\n{'format':<17} {'rule of scales':<15} {'seconds':>9} {'numbers/s':>10}")
     for row in quantisers:
