@@ -1,4 +1,4 @@
-"""Steps without block scales that others measured on a B200."""
+"""Steps that others measured on a B200."""
 
 NAN, INFINITY = 0x7FFFFFFF, 0x7F800000
 
@@ -91,3 +91,136 @@ EDGES = [
     ("e5m2", 0x7C, 0x00, 0, NAN),
 ]
 """The same, with the first elements of A and B; the others are zero."""
+
+SIXTEENS = """
+[formats.mxfp4-b16]
+elements = ["E2M1"]
+scale = "E8M0"
+block = 16
+"""
+"""A format that the hardware has and no catalogue: E2M1 in blocks of 16 with a power of two each."""
+
+IN_BLOCKS = [
+    (
+        "nvfp4",
+        bytes.fromhex(
+            "05060e060a000205070a0905090a0a0c070202010b0c010d010f02050d030c01"
+            "0d0d06090b0b01090f0f05040c05040d0d000e0c00010d0806060400020c0709"
+        ),
+        bytes.fromhex(
+            "0c0c06050f0b00010d0d030102020c0a050e0b0d0f0500070c0d0400080b020d"
+            "04080d000b0f090e07040d0508050f080c0609030b020e04070c07040e0b0e09"
+        ),
+        bytes.fromhex("0c047447"),
+        bytes.fromhex("17502461"),
+        0xB23210EB,
+        0x4429730B,
+    ),
+    (
+        "nvfp4",
+        bytes.fromhex(
+            "02070f000b0d020b040d030f04010a0201010c0f00030c080a0d0706040f0005"
+            "0e0d050a030a0a05030e040f0a0d030900030c020600040f0d0f060b090e010a"
+        ),
+        bytes.fromhex(
+            "0c0a020c010d0601050c0f070d020b00030a05050d0103030f040a0608090f04"
+            "050701040904010302050b0d0b0f0e0800040a02090d0d0f0e0506050e0b0c02"
+        ),
+        bytes.fromhex("660e730d"),
+        bytes.fromhex("16480316"),
+        0x89769172,
+        0xC30545D3,
+    ),
+    (
+        "nvfp4",
+        bytes([1] * 64),
+        bytes([1] * 64),
+        bytes.fromhex("7f383838"),
+        bytes.fromhex("38383838"),
+        0,
+        NAN,
+    ),
+    (
+        "nvfp4",
+        bytes.fromhex(
+            "0e0e0b0600080f090a0b03090f070e00020601050a080604070c060b010c060d"
+            "0b0b08060c080c050004010f01060f05020406050a070b0700010a0d0b0f0e07"
+        ),
+        bytes.fromhex(
+            "060c0b0208090b04030d0209090c0108070206030d02090a05090f050a080600"
+            "080d0d020c0c05020803040f0f01010a0b0a050b0f030b0e0a0507010107080a"
+        ),
+        bytes.fromhex("097c6d44"),
+        bytes.fromhex("07782679"),
+        0x094E5986,
+        0x49FCAFB7,
+    ),
+    (
+        "nvfp4",
+        bytes(64),
+        bytes(64),
+        bytes.fromhex("38383838"),
+        bytes.fromhex("38383838"),
+        0x80000000,
+        0,
+    ),
+    (
+        "mxfp4",
+        bytes.fromhex(
+            "0a0d040a0500070c0f02000c0706010c0d05090e040a0609090b090203000103"
+            "040a0b070f0b00060d0e06000d070602000f0501020901000c090a0606000e06"
+        ),
+        bytes.fromhex(
+            "050a030d000907080d000b0f02040b050a020a000a0506080602010900050b02"
+            "040407080b0f0f0d0f0706020b0605040c02030908010a05010f0c0e0006010b"
+        ),
+        bytes.fromhex("7c7a"),
+        bytes.fromhex("8a76"),
+        0,
+        0x46BA8000,
+    ),
+    (
+        "mxfp4",
+        bytes.fromhex(
+            "0b0b0c02050007050c010d060a0d0d0202030302080b0e0b060a0f03020f0805"
+            "080b0a0d04010d040403000a0300000e0d00020506060d09010b0307060e0208"
+        ),
+        bytes.fromhex(
+            "0d09030d080d0300060d080c0a01060206090b060a0e09030b01080a0f0f010e"
+            "0e0e020f0b0c02080b060c0402040f080f060d0a0d0c0f0a080d04050b0a030c"
+        ),
+        bytes.fromhex("7f83"),
+        bytes.fromhex("7477"),
+        0,
+        0x40580000,
+    ),
+    (
+        "mxfp4-b16",
+        bytes.fromhex(
+            "010f06060207090a0304090a070a0d040d07040804060d060a0b010d09040e0b"
+            "03050d0401070000080e0d0402060d090f020a0a0d09030b0104040104040f0f"
+        ),
+        bytes.fromhex(
+            "0d01050f030d0a080b0500050a050d080e05070d0b0e0b0e0307050809010b0f"
+            "09010d0c0f0b080904000a09070f080d04060106070700050304040e0101090b"
+        ),
+        bytes.fromhex("7c7a8178"),
+        bytes.fromhex("8b7a8584"),
+        0,
+        0xC6A88896,
+    ),
+    (
+        "mxfp4",
+        bytes(64),
+        bytes(64),
+        bytes.fromhex("7f7f"),
+        bytes.fromhex("7f7f"),
+        0x80000000,
+        0,
+    ),
+]
+"""Format, A, B, their scales, C and D of steps of 64 products in blocks, likewise.
+
+D is from the same file, commit 8fce64d. A, B, C and the scales of the first two are drawn there from the seed 700, A,
+B and the scales of the three random ones with E8M0 from the seeds 920 to 922. The others are special cases.
+"""

@@ -53,6 +53,8 @@ def bits_of(value):
 def test_the_words_that_others_measured_on_hardware():
     for a, b, scales, d in MEASURED:
         assert one_output(a, b, scales, a="e2m1", b="e2m1") == d
+    for name in TYPES:  # from commit 8fce64d on
+        assert one_output(bytes(32), bytes(32), c=0x80000000, a=name, b=name) == 0
 
 
 def test_scales_of_one_are_steps_without_scales():
