@@ -8,6 +8,7 @@ import pytest
 from b200 import EDGES, MEASURED
 
 from hwgen.config import NAMED, PIPELINE_REGISTERS, SLOTS, TensorCoreConfig
+from hwgen.cost.stream import stream
 from sim.engines import Pattern
 from sim.random import random_chains, random_steps
 from sim.steps import ELEMENT_TYPES, Steps, codes_of, gather, schedule
@@ -27,7 +28,11 @@ def core(slot, dot, a="mixfp4", b=None, groups=1, pipeline=SMALL, rows=4, column
 
 
 def check(engine, steps, **streams):
-    results, want = engine.run(steps, **streams).results, steps.expected()
+    """All results, in the cycles that the same steps of FP4 alone would take: a change of mode leaves no bubble."""
+    run, want = engine.run(steps, **streams), steps.expected()
+    offered = {name: pattern.bits for name, pattern in streams.items()}
+    assert run.cycles == stream(engine.config, steps.last, first=steps.first, **offered).cycles
+    results = run.results
     assert results.shape == want.shape
     wrong = np.argwhere(results != want)
     if len(wrong):
