@@ -66,7 +66,7 @@ class UnscaledDecoder(Block):
     significand : Out(4)
         In eighths. Of no meaning where the element is no number.
     slot : Out(SLOT)
-        Exponent, sign, and whether it is zero or infinite.
+        Exponent, sign, and whether it is zero or infinite. Of no meaning where the element is NaN.
     nan : Out(1)
         It is NaN.
     latency : int
@@ -107,7 +107,7 @@ class UnscaledDecoder(Block):
             self.slot.sign.eq(sign),
             self.slot.exponent.eq(clamped + offset),
             self.slot.zero.eq(~(normal | mantissa.any())),
-            self.slot.infinite.eq(full & ~mantissa.any()),
+            self.slot.infinite.eq(full),  # or NaN, which counts more
             self.nan.eq((full & mantissa.any()) | (self.code[:-1].all() & wires["E4M3"])),
         ]
         return m
