@@ -32,6 +32,7 @@ from sim.mutate.relation import (
     word,
 )
 from sim.mutate.rtlil import lowered, ports
+from sim.mutate.standing import same_content
 
 __all__ = ["equivalent", "proven"]
 
@@ -198,6 +199,34 @@ def _closed(
     return True
 
 
+class _Flat:
+    """A module with its mutant, all below it flattened, registers as ports: ``scope.il`` of a directory.
+
+    Attributes
+    ----------
+    text : str
+        What is in that file.
+    registers : list of str
+        Their names, by the number of the port.
+    """
+
+    def __init__(self, config: Built, texts: Mapping[str, str], mutant: Mutant, scope: str, directory: Path) -> None:
+        self.config = config
+        self.scope = scope
+        self.directory = directory
+        (directory / "planted.il").write_text("\n".join(planted(texts, [mutant]).values()), encoding="utf-8")
+        run(directory, sys.executable, "-c", _FLATTEN, scope)
+        self.text = (directory / "scope.il").read_text(encoding="utf-8")
+        self.registers: list[str] = json.loads((directory / "registers.json").read_text(encoding="utf-8"))
+
+    def after(self, free: Mapping[str, Mapping[str, bool]]) -> list[str]:
+        """What may differ after a cycle, see `_miter`; in the first case in which something does."""
+        miter, cases, compared = _miter(self.text, self.registers, self.config, self.scope, free)
+        (self.directory / "miter.v").write_text(miter, encoding="utf-8")
+        found = (_not_zero(self.directory, case, len(compared)) for case in range(cases))
+        return [compared[output] for output in next(filter(None, found), [])]
+
+
 def proven(config: Built, texts: Mapping[str, str], mutant: Mutant, scope: str) -> bool:
     """Whether a mutant cannot be told from the core at the borders of a module, all below it included.
 
@@ -223,39 +252,44 @@ def proven(config: Built, texts: Mapping[str, str], mutant: Mutant, scope: str) 
         Yosys or ABC failed.
     """
     with tempfile.TemporaryDirectory(prefix="hwgen-") as place, contextlib.suppress(subprocess.TimeoutExpired):
-        directory = Path(place)
-        (directory / "planted.il").write_text("\n".join(planted(texts, [mutant]).values()), encoding="utf-8")
-        run(directory, sys.executable, "-c", _FLATTEN, scope)
-        text = (directory / "scope.il").read_text(encoding="utf-8")
-        registers = json.loads((directory / "registers.json").read_text(encoding="utf-8"))
-
-        def after(free: Mapping[str, Mapping[str, bool]]) -> list[str]:
-            miter, cases, compared = _miter(text, registers, config, scope, free)
-            (directory / "miter.v").write_text(miter, encoding="utf-8")
-            found = (_not_zero(directory, case, len(compared)) for case in range(cases))
-            return [compared[output] for output in next(filter(None, found), [])]
+        flat = _Flat(config, texts, mutant, scope, Path(place))
 
         def matters(guess: tuple[bool, bool | None], name: str) -> Mapping[str, bool]:
-            return matters_with(config, name, registers, *guess) if name in registers else {}
+            return matters_with(config, name, flat.registers, *guess) if name in flat.registers else {}
 
         guesses = GUESSES if isinstance(config, TensorCoreConfig) and config.slotted else GUESSES[:1]
-        differing = after({})
-        return any(_closed(differing, after, partial(matters, guess)) for guess in guesses)
+        differing = flat.after({})
+        return any(_closed(differing, flat.after, partial(matters, guess)) for guess in guesses)
     return False
+
+
+def _same_control(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant) -> bool:
+    """Whether a mutant of the core's own module tells all else the same in all cycles, or what is held already."""
+    for proof in (same_control, partial(_same_content, config)):
+        with tempfile.TemporaryDirectory(prefix="hwgen-") as place, contextlib.suppress(subprocess.TimeoutExpired):
+            if proof(texts, mutant, Path(place)):
+                return True
+    return False
+
+
+def _same_content(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, directory: Path) -> bool:
+    flat = _Flat(config, texts, mutant, mutant.module, directory)
+    differing = flat.after({})
+    return set(differing) <= set(flat.registers) and same_content(flat.text, flat.registers, differing, directory)
 
 
 def equivalent(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant) -> str | None:
     """The smallest module at whose borders a mutant is proven equivalent; None if there is none.
 
     Above its own module that is the lane array for decoders and dot products, and the core, with a single element. A
-    mutant of the core itself is also compared with it over many cycles, see `sim.mutate.control`.
+    mutant of the core itself is also compared with it over many cycles, see `sim.mutate.control` and
+    `sim.mutate.standing`.
     """
+    if mutant.module == "core" and _same_control(config, texts, mutant):
+        return "core"
     if proven(config, texts, mutant, mutant.module):
         return mutant.module
     if mutant.module == "core":
-        with tempfile.TemporaryDirectory(prefix="hwgen-") as place, contextlib.suppress(subprocess.TimeoutExpired):
-            if same_control(texts, mutant, Path(place)):
-                return "core"
         return None
     lane_array = lowered(design(LaneArray, config, "lane_array"), "lane_array")
     # With a slot that shares lanes the dot product is another one than in a lane array, which has none.

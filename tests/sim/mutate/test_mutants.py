@@ -244,6 +244,23 @@ def test_what_stands_still_at_half_rate_may_move():
     assert not proven(config, texts, cut, "core")
 
 
+@pytest.mark.in_full
+def test_a_register_may_load_what_it_holds():
+    """What holds operands of FP8 is zero from the second step of FP4 on; one that never loads is a fault."""
+    config = replace(CONFIG, name="standing", a="nvfp4", b="nvfp4", slot="full", pipeline=("decoded",))
+    modules = design(TensorCore, config, "core")
+    texts = lowered(modules, "core")
+    own = cells(texts["core"])
+    fp8 = {cell.connections["Y"] for cell in own if cell.connections.get("A") == "\\decoded_fp4"}
+    changes = {cell.connections["Y"] for cell in own if cell.kind == "$or" and cell.connections["B"] in fp8}
+    loads = {cell.name for cell in own if cell.kind == "$and" and cell.connections["B"] in changes}
+    every = [m for m in mutants(texts, lowered(modules, "core", clean=True), 0) if m.cell in loads]
+    loading = next(m for m in every if m.module == "core" and m.detail == "B ignored")
+    never = next(m for m in every if m.module == "core" and m.cell == loading.cell and m.detail == "bit 0 stuck at 0")
+    assert equivalent(config, texts, loading) == "core"
+    assert equivalent(config, texts, never) is None
+
+
 @pytest.mark.parametrize(("name", "raised"), [("nvfp4-multi-small", 0), ("nvfp4-mx-multi-small", 2 * SCALE.bias)])
 def test_no_exponent_of_a_product_is_ruled_out(name, raised):
     """Those of the largest product, under the largest scales of its rows where these have any."""
