@@ -121,7 +121,9 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     found = Bench()
     monkeypatch.setattr(module, "select_for_cores", found.select)
     monkeypatch.setattr(module, "measured", found.measured)
-    monkeypatch.setattr(module, "closings", lambda *_: {})
+    met = schema.Closing("merged", {"dot_product": "speed"}, CLOCK, 0.1, "dot products", 0.0, 0.0, 0, 0, ())
+    scopes = {purpose: {"lane array": met, "core": met} for purpose in PURPOSES}
+    monkeypatch.setattr(module, "closings", lambda *_: scopes)
     monkeypatch.setattr(accuracy, "signal_to_noise", lambda form, kind, rule: len(form.name) + len(kind) + len(rule))
     return found
 
