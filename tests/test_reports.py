@@ -16,6 +16,7 @@ from hwgen.measure.rows import every
 from hwgen.report import schema
 from hwgen.report.form import percent
 from hwgen.report.kinds import FORMS
+from hwgen.report.precision import WITHIN, asked, half_width
 from hwgen.report.schema import (
     CostReport,
     ExplorationReport,
@@ -685,16 +686,13 @@ def test_the_page_on_formats_states_what_the_libraries_have_in_common() -> None:
     grown = [other[name].blocks_um2[_DOTS] / one[name].blocks_um2[_DOTS] for name in ("blockdialect", "nvfp4-2x16")]
     assert "They take {:.2f} times what they take on generic7, those of NVFP4 {:.2f} times.".format(*grown) in page
     figures = [other[name].find("core", "area per MAC").overhead for name in both]
-    widths = {
-        name: 50 * (each.high - each.low) / max(1.0, 1 + each.value) for name, each in zip(both, figures, strict=True)
-    }
-    known = [name for name, width in widths.items() if width <= 0.5]
+    widths = [half_width(each) / asked(each, 1.0) for each in figures]
+    known = sum(width <= WITHIN for width in widths)
     assert (
-        f"{len(known)} of the {len(both)} are known to half a point of area, the others to {max(widths.values()):.1f}."
-        in page
+        f"{known} of the {len(both)} are known to half a point of area, the others to {100 * max(widths):.1f}." in page
     )
-    ours, theirs = (other[name].find("core", "area per MAC").overhead.value for name in ("mixfp4", "nvint4"))
-    assert f"MixFP4 takes {100 * ours:.1f} % more area there, NVINT4 {-100 * theirs:.1f} % less." in page
+    ours, theirs = (100 * (_ratio(other[name], "area") - 1) for name in ("mixfp4", "nvint4"))
+    assert f"MixFP4 takes {ours:.1f} % more area there, NVINT4 {-theirs:.1f} % less." in page
 
 
 _DOTS = "dot products"

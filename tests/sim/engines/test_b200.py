@@ -1,32 +1,30 @@
 """Cores that add up 64 products in a step, against words that others measured on hardware."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 from b200 import IN_BLOCKS, SIXTEENS
 
-from hwgen.config import TensorCoreConfig
-from hwgen.config.named import NAMED
-from hwgen.formats.read import formats_of
+from hwgen.config import resolve
 from sim import golden
 from sim.golden.described import formats_from
 from sim.steps import gather, schedule
 
-FORMATS = {"mxfp4-b16": {"elements": ["E2M1"], "scale": "E8M0", "block": 16}}
+CORES = [
+    *(("nvfp4", name) for name in ("nvfp4-blackwell", "mixfp4-blackwell", "mixfp4-multi-blackwell")),
+    ("mxfp4", "mxfp4-2x32-small"),
+    ("mxfp4-b16", "sixteens.toml"),
+]
+"""One for each kind of block, and those of MixFP4 in blocks of E2M1."""
 
 
-def cores():
-    """One of each kind of block, and MixFP4's in blocks of E2M1."""
-    yield from (("nvfp4", NAMED[name]) for name in ("nvfp4-blackwell", "mixfp4-blackwell", "mixfp4-multi-blackwell"))
-    yield "mxfp4", dataclasses.replace(NAMED["mxfp4-small"], groups=2)
-    (form,) = formats_of({"formats": FORMATS}, SIXTEENS).values()
-    yield form.name, TensorCoreConfig(form.name, form, form, 1, 1, 4)
-
-
-@pytest.mark.parametrize(("name", "config"), list(cores()), ids=lambda each: getattr(each, "name", each))
-def test_words_that_others_measured(name, config, compiled):
-    config = dataclasses.replace(config, rows=1, columns=1)
+@pytest.mark.parametrize(("name", "core"), CORES)
+def test_words_that_others_measured(name, core, compiled, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("sixteens.toml").write_text(f"groups = 4\n{SIXTEENS}", encoding="utf-8")
+    config = dataclasses.replace(resolve(core), rows=1, columns=1)
     engine = compiled(config)
     form = formats_from(SIXTEENS).get(name, name)
     words = [word for word in IN_BLOCKS if word[0] == name]

@@ -23,6 +23,7 @@ from sim.mutate.relation import implied, in_range, matters_with
 from sim.mutate.report import Outcome, as_dict, tables
 from sim.mutate.rtlil import cells, lowered
 from sim.mutate.run import sample
+from sim.mutate.standing import same_content
 
 CONFIG = TensorCoreConfig("mutated", "mixfp4", "mixfp4", 1, 1, 1, pipeline=("operands",))
 
@@ -242,6 +243,10 @@ def test_what_stands_still_at_half_rate_may_move():
     (cut,) = [m for m in gate if m.detail == "B cut to 3 bits"]
     assert proven(config, texts, moving, "core")
     assert not proven(config, texts, cut, "core")
+
+
+def test_registers_of_which_none_may_differ_hold_the_same(tmp_path):
+    assert same_content("", ["decoded_valid"], [], tmp_path)
 
 
 @pytest.mark.in_full
