@@ -118,10 +118,10 @@ def main() -> None:
         "compiled: full pass with slacks, s": seconds(lambda: (flat.reload(), flat.slack(clock)), 5),
     }
     random = np.random.default_rng(1)
-    several = [node for node, cell in enumerate(flat.cells()) if cell and len(cells.drives(cell)) > 1]
-    chosen = random.choice(several, 1000).tolist()
-    flat.change(chosen[0], flat.cell_at(chosen[0]))  # compiles
-    changed = seconds(lambda: [flat.change(node, cells.drives(flat.cell_at(node))[-1]) for node in chosen])
+    several = [(node, cell) for node, cell in enumerate(flat.cells()) if cell and len(cells.drives(cell)) > 1]
+    chosen = [several[place] for place in random.integers(len(several), size=1000)]
+    flat.change(*chosen[0])  # compiles
+    changed = seconds(lambda: [flat.change(node, cells.drives(cell)[-1]) for node, cell in chosen])
     figures["compiled: one change, us"] = 1e6 * changed / len(chosen)
     folded = compile_timing(netlist, wires=wires, classes=classes(netlist).number, families=families)
     figures["folded: nodes"] = len(folded.copies)

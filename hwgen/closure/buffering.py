@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hwgen.closure.classes import classes
+from hwgen.jit import borrowing
 from hwgen.jit import compiled as compiled_by_numba
 from hwgen.netlist.bodies import copied_cells, highest_bit
 from hwgen.netlist.fanout import tree_buffer
@@ -54,7 +55,7 @@ def pins_required(graph: GraphArrays, kinds: KindArrays, state: StateArrays, per
     return required
 
 
-@compiled_by_numba
+@borrowing
 def _gain(
     graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int, net: int, edge: int, less: float
 ) -> float:
@@ -73,13 +74,41 @@ def _gain(
     return state.arrival[net, edge] - wire_delay(graph, state, net, edge) - latest
 
 
-@compiled_by_numba
+@borrowing
 def through(kinds: KindArrays, kind: int, slew: float, load: float) -> float:
     """The slowest arc of a kind, ns."""
     slowest = 0.0
     for arc in range(kinds.first[kind], kinds.first[kind + 1]):
         slowest = max(slowest, lookup(kinds, kinds.delay[arc], slew, load))
     return slowest
+
+
+@borrowing
+def _relief(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    node: int,
+    net: int,
+    edge: int,
+    first: int,
+    last: int,
+    slew: float,
+) -> tuple[float, int]:
+    """By how much a net is earlier behind the best buffer, ns, and which that is, from ``first`` to before ``last``.
+
+    What its sinks gain by its slew comes on top.
+    """
+    load = state.load[net, edge]
+    most, best = -np.inf, -1
+    for kind in range(first, last):
+        entry = 0.0
+        for column in range(kinds.capacitance.shape[1]):
+            entry = max(entry, kinds.capacitance[kind, column, 0], kinds.capacitance[kind, column, 1])
+        gain = _gain(graph, kinds, state, node, net, edge, load - entry) - through(kinds, kind, slew, load)
+        if gain >= most:
+            most, best = gain, kind
+    return most, best
 
 
 class _Sink(NamedTuple):
@@ -150,8 +179,10 @@ class _Finder:
         self.node = {
             found.names[found.number[cell]]: node for node, cell in enumerate(compiled.cell_of.tolist()) if cell >= 0
         }
-        clock = compiled.net_of[netlist.clock_nets]
-        self.clocks = set(clock.tolist())
+        slack = compiled.state.required - compiled.state.arrival
+        self.later = np.argmin(slack, axis=1)
+        self.critical = slack.min(axis=1) < _CRITICAL * period
+        self.critical[compiled.net_of[netlist.clock_nets]] = False
 
     def weak(self, module: str, cells: Mapping[str, Any]) -> list[tuple[list[Any], int]]:
         """Outputs that had better drive a buffer alone, and the kind of it."""
@@ -166,26 +197,16 @@ class _Finder:
                 bits = cell["connections"].get(pin, [])
                 late = self._late(node, column)
                 if bits and isinstance(bits[0], int) and late is not None:
-                    gain, kind = max((self._relief(node, *late, kind), kind) for kind in range(first, end))
+                    at = node, *late, first, end, self.compiled.assumed.input_slew
+                    gain, kind = _relief(self.compiled.graph, self.cells, self.compiled.state, *at)
                     if gain > _WORTH * self.period:
                         found.append((bits, kind))
         return found
 
     def _late(self, node: int, column: int) -> tuple[int, int] | None:
         """The net at an output and its later edge; None if it is a clock, or not critical."""
-        graph, state = self.compiled.graph, self.compiled.state
-        net = int(graph.out_net[graph.out_first[node] + column])
-        slack = state.required[net] - state.arrival[net]
-        edge = int(np.argmin(slack))
-        return (net, edge) if net not in self.clocks and slack[edge] < _CRITICAL * self.period else None
-
-    def _relief(self, node: int, net: int, edge: int, kind: int) -> float:
-        """By how much a critical net is earlier behind a buffer, ns; what its sinks gain by its slew comes on top."""
-        graph, state = self.compiled.graph, self.compiled.state
-        load = float(state.load[net, edge])
-        less = load - float(self.cells.capacitance[kind].max())
-        slew = self.compiled.assumed.input_slew
-        return _gain(graph, self.cells, state, node, net, edge, less) - through(self.cells, kind, slew, load)
+        net = int(self.compiled.graph.out_net[self.compiled.graph.out_first[node] + column])
+        return (net, int(self.later[net])) if self.critical[net] else None
 
     def splits(self, module: str, cells: Mapping[str, Any]) -> list[tuple[int, list[_Sink]]]:
         """Nets of a module, each with the sinks that are to go behind a buffer."""
