@@ -675,10 +675,12 @@ class Accumulate(Block):
         # Below 0, down from the lowest exponent there is, nothing is left of the sum.
         least = _BIAS + emax_layout(self.config)[1] + self.windows.sum.top - 2 + right
         back, limit = Signal(max((-least - 1).bit_length(), bits) + 1, name="back"), Signal(bits, name="limit")
-        above = places[bits:-1].any().replicate(bits)
+        above, beyond = Signal(name="above"), Signal(name="beyond")
         m.d.comb += [
             back.eq(places + right),
-            limit.eq(Mux(low, back[:bits] & ~back[bits:].any().replicate(bits), places[:bits] | above)),
+            above.eq(places[bits:-1].any()),
+            beyond.eq(back[bits:].any()),
+            limit.eq(Mux(low, back[:bits] & ~beyond.replicate(bits), places[:bits] | above.replicate(bits))),
         ]
         return limit
 
