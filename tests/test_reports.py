@@ -172,6 +172,7 @@ ROWS = {
     "overhead-blackwell-generic130": "`blackwell`, generic130",
     "overhead-blackwell-sky130hd": "`blackwell`, sky130hd",
     "overhead-multi": "`multi-small`, generic7: FP8 and FP6 too",
+    "overhead-multi-e0m3": "`multi-small`, generic7, over uniform 4-bit codes",
     "overhead-weights": "`small`, generic7, tags on the weights alone",
     "overhead-held": "`small`, generic7, B held for four steps",
     "overhead-as-mapped": "`small`, generic7, as mapped",
@@ -220,7 +221,7 @@ def _explored() -> ExplorationReport:
 
 PAPER = "| The paper of MixFP4, tensor core | not given | +3.1 % | +1.5 % |"
 PAPER_IN_FULL = "| The paper of MixFP4, tensor core | not given | not given | +3.1 % | +1.5 % | | |"
-MOST_WORDS = 900
+MOST_WORDS = 700
 
 
 def test_pages_state_what_the_reports_say() -> None:
@@ -323,8 +324,8 @@ def test_targets_stand_beside_what_was_measured() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert len(text.split()) <= MOST_WORDS
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert sum(len(line.split()) for line in lines if not line.startswith("|")) <= MOST_WORDS
 
 
 def test_the_readme_gives_a_range_over_conditions() -> None:
@@ -354,7 +355,7 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
     settled = 100 * _overhead("overhead-multi-sg13g2").find("core", "total power, no glitches").overhead.value
     assert f"Without glitches it takes {settled:.1f} % more power there" in page
     uniform = 100 * _overhead("overhead-multi-e0m3").find("core", "total power").overhead.value
-    assert "has uniform 4-bit codes, [its area is the same](docs/half-rate.md#what-mixfp4-adds)" in text
+    assert "has uniform 4-bit codes** [its area is the same](docs/half-rate.md#what-mixfp4-adds)" in text
     assert f"its power {uniform:+.1f} %" in text
     assert f"On data of their own MixFP4 takes {uniform:.1f} % more power" in page
     clocks = [100 * each.overhead.value for each in _explored().results if each.metric == "area" and each.overhead]
@@ -365,7 +366,9 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
 
 
 PLACED = [
-    name for name in ROWS if name not in ("overhead-multi", "overhead-weights", "overhead-held", "overhead-as-mapped")
+    name
+    for name in ROWS
+    if name not in {*HALF_RATE, "overhead-weights", "overhead-held", "overhead-as-mapped"}
 ]
 
 
