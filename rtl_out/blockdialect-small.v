@@ -1353,16 +1353,16 @@ module blockdialect_small_dot_product(clk, a, a_word, b, enable_tree, sum);
   reg tree_place0;
   reg tree_place1;
   reg [1:0] tree_place10;
-  reg [1:0] tree_place11;
-  reg [1:0] tree_place12;
+  reg [2:0] tree_place11;
+  reg tree_place12;
   reg tree_place2;
   reg tree_place3;
   reg tree_place4;
   reg [1:0] tree_place5;
-  reg tree_place6;
-  reg tree_place7;
-  reg tree_place8;
-  reg [1:0] tree_place9;
+  reg [2:0] tree_place6;
+  reg [3:0] tree_place7;
+  reg [2:0] tree_place8;
+  reg [2:0] tree_place9;
   assign total_3_5_carry_and_2 = total_2_8_sum[6:1] & total_3_5_carry_xor;
   assign total_3_5_carry = total_3_5_carry_and | total_3_5_carry_and_2;
   assign total_3_6_sum = total_3_6_sum_xor ^ total_2_10_carry;
@@ -1580,22 +1580,22 @@ module blockdialect_small_dot_product(clk, a, a_word, b, enable_tree, sum);
   assign total_9_0_sum_xor = total_8_0_carry[6:0] ^ total_8_0_sum[7:1];
   assign total_9_0_carry_and_2 = { total_8_1_carry, total_8_1_sum[0], total_4_10_sum[0] } & total_9_0_sum_xor;
   assign total_9_0_carry = total_9_0_carry_and | total_9_0_carry_and_2;
-  assign total_10_0_sum = total_10_0_sum_xor ^ { total_8_0_sum[8], total_8_1_sum[4:1] };
-  assign total_10_0_carry_and = { total_9_0_carry[6], total_9_0_carry[4:1] } & { total_8_0_carry[7], total_9_0_sum[5:2] };
-  assign total_10_0_sum_xor = { total_9_0_carry[6], total_9_0_carry[4:1] } ^ { total_8_0_carry[7], total_9_0_sum[5:2] };
-  assign total_10_0_carry_and_2 = { total_8_0_sum[8], total_8_1_sum[4:1] } & total_10_0_sum_xor;
+  assign total_10_0_sum = total_10_0_sum_xor ^ { tree_place11[2], tree_place9[2], tree_place8[2], tree_place7[2], tree_place6[2] };
+  assign total_10_0_carry_and = { tree_place11[0], tree_place9[0], tree_place8[0], tree_place7[0], tree_place6[0] } & { tree_place11[1], tree_place9[1], tree_place8[1], tree_place7[1], tree_place6[1] };
+  assign total_10_0_sum_xor = { tree_place11[0], tree_place9[0], tree_place8[0], tree_place7[0], tree_place6[0] } ^ { tree_place11[1], tree_place9[1], tree_place8[1], tree_place7[1], tree_place6[1] };
+  assign total_10_0_carry_and_2 = { tree_place11[2], tree_place9[2], tree_place8[2], tree_place7[2], tree_place6[2] } & total_10_0_sum_xor;
   assign total_10_0_carry = total_10_0_carry_and | total_10_0_carry_and_2;
-  assign total_11_0_sum = total_11_0_sum_xor ^ { total_9_0_sum[6], 1'h1, total_6_4_sum[2] };
-  assign total_11_0_carry_and = { total_10_0_carry[3:2], total_10_0_carry[0] } & { total_9_0_carry[5], total_10_0_sum[3], total_10_0_sum[1] };
-  assign total_11_0_sum_xor = { total_10_0_carry[3:2], total_10_0_carry[0] } ^ { total_9_0_carry[5], total_10_0_sum[3], total_10_0_sum[1] };
-  assign total_11_0_carry_and_2 = { total_9_0_sum[6], 1'h1, total_6_4_sum[2] } & total_11_0_sum_xor;
+  assign total_11_0_sum = total_11_0_sum_xor ^ { tree_place10[1], 1'h1, tree_place7[3] };
+  assign total_11_0_carry_and = { total_10_0_carry[3:2], total_10_0_carry[0] } & { tree_place10[0], total_10_0_sum[3], total_10_0_sum[1] };
+  assign total_11_0_sum_xor = { total_10_0_carry[3:2], total_10_0_carry[0] } ^ { tree_place10[0], total_10_0_sum[3], total_10_0_sum[1] };
+  assign total_11_0_carry_and_2 = { tree_place10[1], 1'h1, tree_place7[3] } & total_11_0_sum_xor;
   assign total_11_0_carry = total_11_0_carry_and | total_11_0_carry_and_2;
   assign total_12_0_sum = total_12_0_sum_xor ^ total_10_0_sum[2];
   assign total_12_0_carry_and = total_11_0_carry[0] & total_10_0_carry[1];
   assign total_12_0_sum_xor = total_11_0_carry[0] ^ total_10_0_carry[1];
   assign total_12_0_carry_and_2 = total_10_0_sum[2] & total_12_0_sum_xor;
   assign total_12_0_carry = total_12_0_carry_and | total_12_0_carry_and_2;
-  assign { sum_wide[14], sum } = { 1'h1, tree_place12[0], tree_place11[0], tree_place10[0], tree_place9[0], tree_place8, tree_place7, tree_place6, tree_place5[0], tree_place4, tree_place3, tree_place2, tree_place1, tree_place0 } + { tree_place12[1], tree_place11[1], tree_place10[1], tree_place9[1], 3'h0, tree_place5[1], 5'h00 };
+  assign { sum_wide[14], sum } = { 1'h1, total_10_0_carry[4], total_11_0_carry[2:1], total_12_0_carry, total_12_0_sum, total_11_0_sum[0], total_10_0_sum[0], tree_place5[0], tree_place4, tree_place3, tree_place2, tree_place1, tree_place0 } + { tree_place12, total_10_0_sum[4], total_11_0_sum[2:1], 3'h0, tree_place5[1], 5'h00 };
   assign factor0 = { b[155], b[150], b[145], b[140], b[135], b[130], b[125], b[120], b[115], b[110], b[105], b[100], b[95], b[90], b[85], b[80], b[75], b[70], b[65], b[60], b[55], b[50], b[45], b[40], b[35], b[30], b[25], b[20], b[15], b[10], b[5], b[0] } ^ { a[159], a[154], a[149], a[144], a[139], a[134], a[129], a[124], a[119], a[114], a[109], a[104], a[99], a[94], a[89], a[84], a[79], a[74], a[69], a[64], a[59], a[54], a[49], a[44], a[39], a[34], a[29], a[24], a[19], a[14], a[9], a[4] };
   assign factor1 = { b[156], b[151], b[146], b[141], b[136], b[131], b[126], b[121], b[116], b[111], b[106], b[101], b[96], b[91], b[86], b[81], b[76], b[71], b[66], b[61], b[56], b[51], b[46], b[41], b[36], b[31], b[26], b[21], b[16], b[11], b[6], b[1] } ^ { a[159], a[154], a[149], a[144], a[139], a[134], a[129], a[124], a[119], a[114], a[109], a[104], a[99], a[94], a[89], a[84], a[79], a[74], a[69], a[64], a[59], a[54], a[49], a[44], a[39], a[34], a[29], a[24], a[19], a[14], a[9], a[4] };
   assign factor2 = { b[157], b[152], b[147], b[142], b[137], b[132], b[127], b[122], b[117], b[112], b[107], b[102], b[97], b[92], b[87], b[82], b[77], b[72], b[67], b[62], b[57], b[52], b[47], b[42], b[37], b[32], b[27], b[22], b[17], b[12], b[7], b[2] } ^ { a[159], a[154], a[149], a[144], a[139], a[134], a[129], a[124], a[119], a[114], a[109], a[104], a[99], a[94], a[89], a[84], a[79], a[74], a[69], a[64], a[59], a[54], a[49], a[44], a[39], a[34], a[29], a[24], a[19], a[14], a[9], a[4] };
@@ -2009,19 +2009,19 @@ module blockdialect_small_dot_product(clk, a, a_word, b, enable_tree, sum);
   assign total_3_5_carry_and = total_2_7_sum[6:1] & total_2_8_carry[5:0];
   assign total_3_5_carry_xor = total_2_7_sum[6:1] ^ total_2_8_carry[5:0];
   always @(posedge clk)
-    if (enable_tree) tree_place12 <= { total_8_0_carry[8], total_10_0_carry[4] };
+    if (enable_tree) tree_place12 <= total_8_0_carry[8];
   always @(posedge clk)
-    if (enable_tree) tree_place11 <= { total_10_0_sum[4], total_11_0_carry[2] };
+    if (enable_tree) tree_place11 <= { total_8_0_sum[8], total_8_0_carry[7], total_9_0_carry[6] };
   always @(posedge clk)
-    if (enable_tree) tree_place10 <= { total_11_0_sum[2], total_11_0_carry[1] };
+    if (enable_tree) tree_place10 <= { total_9_0_sum[6], total_9_0_carry[5] };
   always @(posedge clk)
-    if (enable_tree) tree_place9 <= { total_11_0_sum[1], total_12_0_carry };
+    if (enable_tree) tree_place9 <= { total_8_1_sum[4], total_9_0_sum[5], total_9_0_carry[4] };
   always @(posedge clk)
-    if (enable_tree) tree_place8 <= total_12_0_sum;
+    if (enable_tree) tree_place8 <= { total_8_1_sum[3], total_9_0_sum[4], total_9_0_carry[3] };
   always @(posedge clk)
-    if (enable_tree) tree_place7 <= total_11_0_sum[0];
+    if (enable_tree) tree_place7 <= { total_6_4_sum[2], total_8_1_sum[2], total_9_0_sum[3], total_9_0_carry[2] };
   always @(posedge clk)
-    if (enable_tree) tree_place6 <= total_10_0_sum[0];
+    if (enable_tree) tree_place6 <= { total_8_1_sum[1], total_9_0_sum[2], total_9_0_carry[1] };
   always @(posedge clk)
     if (enable_tree) tree_place5 <= { total_9_0_sum[1], total_9_0_carry[0] };
   always @(posedge clk)

@@ -1038,15 +1038,15 @@ module mxfp4_small_dot_product(clk, a, b, enable_tree, sum);
   wire [6:0] total_8_0_sum_xor;
   wire [6:0] total_8_0_carry_and;
   wire [6:0] total_8_0_carry_and_2;
-  wire total_8_0_carry_6_xor_total_6_0_carry_8;
-  wire total_8_0_carry_6_and_total_6_0_carry_8;
+  wire total_8_0_carry_6_xor_tree_place11_0;
+  wire total_8_0_carry_6_and_tree_place11_0;
   wire total_9_0_carry_and;
-  wire total_9_0_carry_xor_total_4_0_carry_10;
-  wire not_negative_4;
-  wire total_9_0_carry_and_total_4_0_carry_10;
+  wire total_9_0_carry_xor_tree_place12_0;
+  wire total_9_0_carry_and_tree_place12_0;
   wire total_10_0_carry_and;
   wire [14:0] sum_wide;
-  wire not_negative_5;
+  wire not_negative_4;
+  wire tree_place13_next;
   wire [31:0] product3_carry_and_6;
   wire [31:0] product4_carry_and;
   wire [31:0] product4_carry_and_2;
@@ -1227,17 +1227,17 @@ module mxfp4_small_dot_product(clk, a, b, enable_tree, sum);
   reg tree_place0;
   reg tree_place1;
   reg [1:0] tree_place10;
-  reg tree_place11;
-  reg tree_place12;
-  reg [1:0] tree_place13;
+  reg [1:0] tree_place11;
+  reg [1:0] tree_place12;
+  reg tree_place13;
   reg tree_place2;
-  reg tree_place3;
-  reg tree_place4;
-  reg [1:0] tree_place5;
-  reg [1:0] tree_place6;
-  reg [1:0] tree_place7;
-  reg [1:0] tree_place8;
-  reg [1:0] tree_place9;
+  reg [2:0] tree_place3;
+  reg [3:0] tree_place4;
+  reg [3:0] tree_place5;
+  reg [3:0] tree_place6;
+  reg [3:0] tree_place7;
+  reg [3:0] tree_place8;
+  reg [3:0] tree_place9;
   wire [31:0] word0_0;
   wire [31:0] word1_0;
   wire [31:0] word2_0;
@@ -1668,47 +1668,49 @@ module mxfp4_small_dot_product(clk, a, b, enable_tree, sum);
   assign total_5_1_sum_6_xor_total_5_2_carry = total_5_1_sum[6] ^ total_5_2_carry;
   assign total_6_1_carry_and = total_4_3_carry[1] & total_5_1_sum_6_xor_total_5_2_carry;
   assign total_6_1_carry = total_5_1_sum_6_and_total_5_2_carry | total_6_1_carry_and;
-  assign total_7_0_sum = total_7_0_sum_xor ^ { total_6_1_carry, total_6_1_sum, total_5_1_sum[5:1] };
-  assign total_7_0_carry_and = total_6_0_carry[6:0] & total_6_0_sum[7:1];
-  assign total_7_0_sum_xor = total_6_0_carry[6:0] ^ total_6_0_sum[7:1];
-  assign total_7_0_carry_and_2 = { total_6_1_carry, total_6_1_sum, total_5_1_sum[5:1] } & total_7_0_sum_xor;
+  assign total_7_0_sum = total_7_0_sum_xor ^ { tree_place9[2], tree_place8[2], tree_place7[2], tree_place6[2], tree_place5[2], tree_place4[2], tree_place3[2] };
+  assign total_7_0_carry_and = { tree_place9[0], tree_place8[0], tree_place7[0], tree_place6[0], tree_place5[0], tree_place4[0], tree_place3[0] } & { tree_place9[1], tree_place8[1], tree_place7[1], tree_place6[1], tree_place5[1], tree_place4[1], tree_place3[1] };
+  assign total_7_0_sum_xor = { tree_place9[0], tree_place8[0], tree_place7[0], tree_place6[0], tree_place5[0], tree_place4[0], tree_place3[0] } ^ { tree_place9[1], tree_place8[1], tree_place7[1], tree_place6[1], tree_place5[1], tree_place4[1], tree_place3[1] };
+  assign total_7_0_carry_and_2 = { tree_place9[2], tree_place8[2], tree_place7[2], tree_place6[2], tree_place5[2], tree_place4[2], tree_place3[2] } & total_7_0_sum_xor;
   assign total_7_0_carry = total_7_0_carry_and | total_7_0_carry_and_2;
-  assign total_8_0_sum = total_8_0_sum_xor ^ { total_6_0_sum[8], total_4_2_carry[5], total_1_0_sum[7], total_5_2_sum, total_4_3_sum[0], total_3_4_sum[3:2] };
-  assign total_8_0_carry_and = total_7_0_carry & { total_6_0_carry[7], total_7_0_sum[6:1] };
-  assign total_8_0_sum_xor = total_7_0_carry ^ { total_6_0_carry[7], total_7_0_sum[6:1] };
-  assign total_8_0_carry_and_2 = { total_6_0_sum[8], total_4_2_carry[5], total_1_0_sum[7], total_5_2_sum, total_4_3_sum[0], total_3_4_sum[3:2] } & total_8_0_sum_xor;
+  assign total_8_0_sum = total_8_0_sum_xor ^ { tree_place10[1], tree_place9[3], tree_place8[3], tree_place7[3], tree_place6[3], tree_place5[3], tree_place4[3] };
+  assign total_8_0_carry_and = total_7_0_carry & { tree_place10[0], total_7_0_sum[6:1] };
+  assign total_8_0_sum_xor = total_7_0_carry ^ { tree_place10[0], total_7_0_sum[6:1] };
+  assign total_8_0_carry_and_2 = { tree_place10[1], tree_place9[3], tree_place8[3], tree_place7[3], tree_place6[3], tree_place5[3], tree_place4[3] } & total_8_0_sum_xor;
   assign total_8_0_carry = total_8_0_carry_and | total_8_0_carry_and_2;
-  assign total_9_0_sum = total_8_0_carry_6_xor_total_6_0_carry_8 ^ total_4_0_sum[10];
-  assign total_8_0_carry_6_and_total_6_0_carry_8 = total_8_0_carry[6] & total_6_0_carry[8];
-  assign total_8_0_carry_6_xor_total_6_0_carry_8 = total_8_0_carry[6] ^ total_6_0_carry[8];
-  assign total_9_0_carry_and = total_4_0_sum[10] & total_8_0_carry_6_xor_total_6_0_carry_8;
-  assign total_9_0_carry = total_8_0_carry_6_and_total_6_0_carry_8 | total_9_0_carry_and;
-  assign total_10_0_sum = total_9_0_carry_xor_total_4_0_carry_10 ^ not_negative_4;
-  assign total_9_0_carry_and_total_4_0_carry_10 = total_9_0_carry & total_4_0_carry[10];
+  assign total_9_0_sum = total_8_0_carry_6_xor_tree_place11_0 ^ tree_place11[1];
+  assign total_8_0_carry_6_and_tree_place11_0 = total_8_0_carry[6] & tree_place11[0];
+  assign total_8_0_carry_6_xor_tree_place11_0 = total_8_0_carry[6] ^ tree_place11[0];
+  assign total_9_0_carry_and = tree_place11[1] & total_8_0_carry_6_xor_tree_place11_0;
+  assign total_9_0_carry = total_8_0_carry_6_and_tree_place11_0 | total_9_0_carry_and;
+  assign total_10_0_sum = total_9_0_carry_xor_tree_place12_0 ^ tree_place12[1];
+  assign total_9_0_carry_and_tree_place12_0 = total_9_0_carry & tree_place12[0];
+  assign total_9_0_carry_xor_tree_place12_0 = total_9_0_carry ^ tree_place12[0];
+  assign total_10_0_carry_and = tree_place12[1] & total_9_0_carry_xor_tree_place12_0;
+  assign total_10_0_carry = total_9_0_carry_and_tree_place12_0 | total_10_0_carry_and;
+  assign { sum_wide[14], sum } = { total_10_0_carry, total_10_0_sum, total_9_0_sum, total_8_0_carry[5:0], total_8_0_sum[0], total_7_0_sum[0], tree_place2, tree_place1, tree_place0 } + { tree_place13, 2'h0, total_8_0_sum[6:1], 5'h00 };
   assign not_negative_4 = ~ negative[4];
-  assign total_9_0_carry_xor_total_4_0_carry_10 = total_9_0_carry ^ total_4_0_carry[10];
-  assign total_10_0_carry_and = not_negative_4 & total_9_0_carry_xor_total_4_0_carry_10;
-  assign total_10_0_carry = total_9_0_carry_and_total_4_0_carry_10 | total_10_0_carry_and;
-  assign { sum_wide[14], sum } = { tree_place13[0], tree_place12, tree_place11, tree_place10[0], tree_place9[0], tree_place8[0], tree_place7[0], tree_place6[0], tree_place5[0], tree_place4, tree_place3, tree_place2, tree_place1, tree_place0 } + { tree_place13[1], 2'h0, tree_place10[1], tree_place9[1], tree_place8[1], tree_place7[1], tree_place6[1], tree_place5[1], 5'h00 };
-  assign not_negative_5 = ~ negative[5];
+  assign tree_place13_next = ~ negative[5];
   always @(posedge clk)
-    if (enable_tree) tree_place11 <= total_9_0_sum;
+    if (enable_tree) tree_place12 <= { not_negative_4, total_4_0_carry[10] };
   always @(posedge clk)
-    if (enable_tree) tree_place10 <= { total_8_0_sum[6], total_8_0_carry[5] };
+    if (enable_tree) tree_place11 <= { total_4_0_sum[10], total_6_0_carry[8] };
   always @(posedge clk)
-    if (enable_tree) tree_place9 <= { total_8_0_sum[5], total_8_0_carry[4] };
+    if (enable_tree) tree_place10 <= { total_6_0_sum[8], total_6_0_carry[7] };
   always @(posedge clk)
-    if (enable_tree) tree_place8 <= { total_8_0_sum[4], total_8_0_carry[3] };
+    if (enable_tree) tree_place9 <= { total_4_2_carry[5], total_6_1_carry, total_6_0_sum[7], total_6_0_carry[6] };
   always @(posedge clk)
-    if (enable_tree) tree_place7 <= { total_8_0_sum[3], total_8_0_carry[2] };
+    if (enable_tree) tree_place8 <= { total_1_0_sum[7], total_6_1_sum, total_6_0_sum[6], total_6_0_carry[5] };
   always @(posedge clk)
-    if (enable_tree) tree_place6 <= { total_8_0_sum[2], total_8_0_carry[1] };
+    if (enable_tree) tree_place7 <= { total_5_2_sum, total_5_1_sum[5], total_6_0_sum[5], total_6_0_carry[4] };
   always @(posedge clk)
-    if (enable_tree) tree_place5 <= { total_8_0_sum[1], total_8_0_carry[0] };
+    if (enable_tree) tree_place6 <= { total_4_3_sum[0], total_5_1_sum[4], total_6_0_sum[4], total_6_0_carry[3] };
   always @(posedge clk)
-    if (enable_tree) tree_place4 <= total_8_0_sum[0];
+    if (enable_tree) tree_place5 <= { total_3_4_sum[3], total_5_1_sum[3], total_6_0_sum[3], total_6_0_carry[2] };
   always @(posedge clk)
-    if (enable_tree) tree_place3 <= total_7_0_sum[0];
+    if (enable_tree) tree_place4 <= { total_3_4_sum[2], total_5_1_sum[2], total_6_0_sum[2], total_6_0_carry[1] };
+  always @(posedge clk)
+    if (enable_tree) tree_place3 <= { total_5_1_sum[1], total_6_0_sum[1], total_6_0_carry[0] };
   always @(posedge clk)
     if (enable_tree) tree_place2 <= total_6_0_sum[0];
   always @(posedge clk)
@@ -1716,9 +1718,7 @@ module mxfp4_small_dot_product(clk, a, b, enable_tree, sum);
   always @(posedge clk)
     if (enable_tree) tree_place0 <= total_4_0_sum[0];
   always @(posedge clk)
-    if (enable_tree) tree_place13 <= { not_negative_5, total_10_0_carry };
-  always @(posedge clk)
-    if (enable_tree) tree_place12 <= total_10_0_sum;
+    if (enable_tree) tree_place13 <= tree_place13_next;
   assign negative_wide[5:0] = negative;
   assign sum_wide[13:0] = sum;
 endmodule

@@ -1234,8 +1234,8 @@ module mxint8_small_dot_product(clk, a, a_word, b, enable_tree, sum);
   wire [11:0] total_9_0_sum_xor;
   wire [11:0] total_9_0_carry_and;
   wire [11:0] total_9_0_carry_and_2;
-  wire total_8_1_sum_3_xor_total_8_2_carry;
-  wire total_8_1_sum_3_and_total_8_2_carry;
+  wire tree_place11_3_xor_tree_place11_4;
+  wire tree_place11_3_and_tree_place11_4;
   wire [31:0] row0_2_and_2;
   wire [31:0] row2_3_and;
   wire total_9_1_carry_and;
@@ -1598,24 +1598,24 @@ module mxint8_small_dot_product(clk, a, a_word, b, enable_tree, sum);
   wire total_9_1_sum;
   reg tree_place0;
   reg tree_place1;
-  reg [2:0] tree_place10;
-  reg [1:0] tree_place11;
-  reg [3:0] tree_place12;
-  reg [1:0] tree_place13;
-  reg [1:0] tree_place14;
-  reg [2:0] tree_place15;
-  reg [1:0] tree_place16;
+  reg [4:0] tree_place10;
+  reg [5:0] tree_place11;
+  reg [4:0] tree_place12;
+  reg [3:0] tree_place13;
+  reg [3:0] tree_place14;
+  reg [4:0] tree_place15;
+  reg [3:0] tree_place16;
   reg [2:0] tree_place17;
-  reg [1:0] tree_place18;
+  reg tree_place18;
   reg tree_place19;
   reg tree_place2;
   reg tree_place3;
   reg tree_place4;
   reg [1:0] tree_place5;
-  reg [1:0] tree_place6;
-  reg tree_place7;
-  reg [1:0] tree_place8;
-  reg [2:0] tree_place9;
+  reg [3:0] tree_place6;
+  reg [3:0] tree_place7;
+  reg [3:0] tree_place8;
+  reg [4:0] tree_place9;
   assign total_1_37_sum = total_1_37_sum_xor ^ { row3_2[16], row3_1[16], row3_0[16] };
   assign total_1_37_carry_and = { row3_2[14], row3_1[14], row3_0[14] } & { row3_2[15], row3_1[15], row3_0[15] };
   assign total_1_37_sum_xor = { row3_2[14], row3_1[14], row3_0[14] } ^ { row3_2[15], row3_1[15], row3_0[15] };
@@ -2041,37 +2041,37 @@ module mxint8_small_dot_product(clk, a, a_word, b, enable_tree, sum);
   assign total_7_3_carry_xor_total_6_4_sum_2 = total_7_3_carry ^ total_6_4_sum[2];
   assign total_8_2_carry_and = total_5_7_sum[2] & total_7_3_carry_xor_total_6_4_sum_2;
   assign total_8_2_carry = total_7_3_carry_and_total_6_4_sum_2 | total_8_2_carry_and;
-  assign total_9_0_sum = total_9_0_sum_xor ^ { total_7_0_sum[14], total_4_1_sum[15], total_8_1_carry, total_8_1_sum[0], total_7_1_sum[2:1] };
-  assign total_9_0_carry_and = total_8_0_carry[12:1] & { total_7_0_carry[13], total_8_0_sum[12:2] };
-  assign total_9_0_sum_xor = total_8_0_carry[12:1] ^ { total_7_0_carry[13], total_8_0_sum[12:2] };
-  assign total_9_0_carry_and_2 = { total_7_0_sum[14], total_4_1_sum[15], total_8_1_carry, total_8_1_sum[0], total_7_1_sum[2:1] } & total_9_0_sum_xor;
+  assign total_9_0_sum = total_9_0_sum_xor ^ { tree_place17[2], tree_place16[2], tree_place15[2], tree_place14[2], tree_place13[2], tree_place12[2], tree_place11[2], tree_place10[2], tree_place9[2], tree_place8[2], tree_place7[2], tree_place6[2] };
+  assign total_9_0_carry_and = { tree_place17[0], tree_place16[0], tree_place15[0], tree_place14[0], tree_place13[0], tree_place12[0], tree_place11[0], tree_place10[0], tree_place9[0], tree_place8[0], tree_place7[0], tree_place6[0] } & { tree_place17[1], tree_place16[1], tree_place15[1], tree_place14[1], tree_place13[1], tree_place12[1], tree_place11[1], tree_place10[1], tree_place9[1], tree_place8[1], tree_place7[1], tree_place6[1] };
+  assign total_9_0_sum_xor = { tree_place17[0], tree_place16[0], tree_place15[0], tree_place14[0], tree_place13[0], tree_place12[0], tree_place11[0], tree_place10[0], tree_place9[0], tree_place8[0], tree_place7[0], tree_place6[0] } ^ { tree_place17[1], tree_place16[1], tree_place15[1], tree_place14[1], tree_place13[1], tree_place12[1], tree_place11[1], tree_place10[1], tree_place9[1], tree_place8[1], tree_place7[1], tree_place6[1] };
+  assign total_9_0_carry_and_2 = { tree_place17[2], tree_place16[2], tree_place15[2], tree_place14[2], tree_place13[2], tree_place12[2], tree_place11[2], tree_place10[2], tree_place9[2], tree_place8[2], tree_place7[2], tree_place6[2] } & total_9_0_sum_xor;
   assign total_9_0_carry = total_9_0_carry_and | total_9_0_carry_and_2;
-  assign total_9_1_sum = total_8_1_sum_3_xor_total_8_2_carry ^ total_6_4_sum[3];
-  assign total_8_1_sum_3_and_total_8_2_carry = total_8_1_sum[3] & total_8_2_carry;
-  assign total_8_1_sum_3_xor_total_8_2_carry = total_8_1_sum[3] ^ total_8_2_carry;
-  assign total_9_1_carry_and = total_6_4_sum[3] & total_8_1_sum_3_xor_total_8_2_carry;
-  assign total_9_1_carry = total_8_1_sum_3_and_total_8_2_carry | total_9_1_carry_and;
-  assign total_10_0_sum = total_10_0_sum_xor ^ { total_4_2_carry[13], total_7_1_sum[10], total_8_1_sum[6:5], total_9_1_carry, total_9_1_sum, total_8_1_sum[2:1], total_1_42_sum[2], total_7_2_sum[0] };
+  assign total_9_1_sum = tree_place11_3_xor_tree_place11_4 ^ tree_place11[5];
+  assign tree_place11_3_and_tree_place11_4 = tree_place11[3] & tree_place11[4];
+  assign tree_place11_3_xor_tree_place11_4 = tree_place11[3] ^ tree_place11[4];
+  assign total_9_1_carry_and = tree_place11[5] & tree_place11_3_xor_tree_place11_4;
+  assign total_9_1_carry = tree_place11_3_and_tree_place11_4 | total_9_1_carry_and;
+  assign total_10_0_sum = total_10_0_sum_xor ^ { tree_place16[3], tree_place15[3], tree_place14[3], tree_place13[3], total_9_1_carry, total_9_1_sum, tree_place10[3], tree_place9[3], tree_place8[3], tree_place7[3] };
   assign total_10_0_carry_and = total_9_0_carry[9:0] & total_9_0_sum[10:1];
   assign total_10_0_sum_xor = total_9_0_carry[9:0] ^ total_9_0_sum[10:1];
-  assign total_10_0_carry_and_2 = { total_4_2_carry[13], total_7_1_sum[10], total_8_1_sum[6:5], total_9_1_carry, total_9_1_sum, total_8_1_sum[2:1], total_1_42_sum[2], total_7_2_sum[0] } & total_10_0_sum_xor;
+  assign total_10_0_carry_and_2 = { tree_place16[3], tree_place15[3], tree_place14[3], tree_place13[3], total_9_1_carry, total_9_1_sum, tree_place10[3], tree_place9[3], tree_place8[3], tree_place7[3] } & total_10_0_sum_xor;
   assign total_10_0_carry = total_10_0_carry_and | total_10_0_carry_and_2;
-  assign total_11_0_sum = total_11_0_sum_xor ^ { tree_place17[2], tree_place15[2], tree_place12[2], tree_place10[2], tree_place9[2] };
-  assign total_11_0_carry_and = { tree_place17[0], tree_place15[0], tree_place12[0], tree_place10[0], tree_place9[0] } & { tree_place17[1], tree_place15[1], tree_place12[1], tree_place10[1], tree_place9[1] };
-  assign total_11_0_sum_xor = { tree_place17[0], tree_place15[0], tree_place12[0], tree_place10[0], tree_place9[0] } ^ { tree_place17[1], tree_place15[1], tree_place12[1], tree_place10[1], tree_place9[1] };
-  assign total_11_0_carry_and_2 = { tree_place17[2], tree_place15[2], tree_place12[2], tree_place10[2], tree_place9[2] } & total_11_0_sum_xor;
+  assign total_11_0_sum = total_11_0_sum_xor ^ { total_9_0_sum[11], tree_place15[4], tree_place12[3], tree_place10[4], tree_place9[4] };
+  assign total_11_0_carry_and = { total_10_0_carry[9], total_10_0_carry[7], total_10_0_carry[4], total_10_0_carry[2:1] } & { total_9_0_carry[10], total_10_0_sum[8], total_10_0_sum[5], total_10_0_sum[3:2] };
+  assign total_11_0_sum_xor = { total_10_0_carry[9], total_10_0_carry[7], total_10_0_carry[4], total_10_0_carry[2:1] } ^ { total_9_0_carry[10], total_10_0_sum[8], total_10_0_sum[5], total_10_0_sum[3:2] };
+  assign total_11_0_carry_and_2 = { total_9_0_sum[11], tree_place15[4], tree_place12[3], tree_place10[4], tree_place9[4] } & total_11_0_sum_xor;
   assign total_11_0_carry = total_11_0_carry_and | total_11_0_carry_and_2;
-  assign total_12_0_sum = total_12_0_sum_xor ^ { tree_place18[1], tree_place16[1], tree_place13[1], tree_place11[1] };
-  assign total_12_0_carry_and = total_11_0_carry[4:1] & { tree_place18[0], tree_place16[0], tree_place13[0], tree_place11[0] };
-  assign total_12_0_sum_xor = total_11_0_carry[4:1] ^ { tree_place18[0], tree_place16[0], tree_place13[0], tree_place11[0] };
-  assign total_12_0_carry_and_2 = { tree_place18[1], tree_place16[1], tree_place13[1], tree_place11[1] } & total_12_0_sum_xor;
+  assign total_12_0_sum = total_12_0_sum_xor ^ { tree_place18, total_10_0_sum[9], total_10_0_sum[6], total_10_0_sum[4] };
+  assign total_12_0_carry_and = total_11_0_carry[4:1] & { total_9_0_carry[11], total_10_0_carry[8], total_10_0_carry[5], total_10_0_carry[3] };
+  assign total_12_0_sum_xor = total_11_0_carry[4:1] ^ { total_9_0_carry[11], total_10_0_carry[8], total_10_0_carry[5], total_10_0_carry[3] };
+  assign total_12_0_carry_and_2 = { tree_place18, total_10_0_sum[9], total_10_0_sum[6], total_10_0_sum[4] } & total_12_0_sum_xor;
   assign total_12_0_carry = total_12_0_carry_and | total_12_0_carry_and_2;
-  assign total_13_0_sum = total_13_0_sum_xor ^ { tree_place14[1], tree_place12[3] };
-  assign total_13_0_carry_and = total_12_0_carry[1:0] & { tree_place14[0], total_11_0_sum[2] };
-  assign total_13_0_sum_xor = total_12_0_carry[1:0] ^ { tree_place14[0], total_11_0_sum[2] };
-  assign total_13_0_carry_and_2 = { tree_place14[1], tree_place12[3] } & total_13_0_sum_xor;
+  assign total_13_0_sum = total_13_0_sum_xor ^ { total_10_0_sum[7], tree_place12[4] };
+  assign total_13_0_carry_and = total_12_0_carry[1:0] & { total_10_0_carry[6], total_11_0_sum[2] };
+  assign total_13_0_sum_xor = total_12_0_carry[1:0] ^ { total_10_0_carry[6], total_11_0_sum[2] };
+  assign total_13_0_carry_and_2 = { total_10_0_sum[7], tree_place12[4] } & total_13_0_sum_xor;
   assign total_13_0_carry = total_13_0_carry_and | total_13_0_carry_and_2;
-  assign { sum_wide[21], sum } = { 1'h1, total_12_0_carry[3], total_12_0_sum[3], total_12_0_carry[2], total_12_0_sum[2], total_13_0_carry[1], total_13_0_sum[1], total_13_0_carry[0], total_13_0_sum[0], total_12_0_sum[0], total_11_0_carry[0], total_11_0_sum[0], tree_place8[0], tree_place7, tree_place6[0], tree_place5[0], tree_place4, tree_place3, tree_place2, tree_place1, tree_place0 } + { tree_place19, 1'h0, total_11_0_sum[4], 1'h0, total_11_0_sum[3], 1'h0, total_12_0_sum[1], 2'h0, total_11_0_sum[1], 1'h0, tree_place8[1], 1'h0, tree_place6[1], tree_place5[1], 5'h00 };
+  assign { sum_wide[21], sum } = { 1'h1, total_12_0_carry[3], total_12_0_sum[3], total_12_0_carry[2], total_12_0_sum[2], total_13_0_carry[1], total_13_0_sum[1], total_13_0_carry[0], total_13_0_sum[0], total_12_0_sum[0], total_11_0_carry[0], total_11_0_sum[0], total_10_0_carry[0], total_10_0_sum[0], total_9_0_sum[0], tree_place5[0], tree_place4, tree_place3, tree_place2, tree_place1, tree_place0 } + { tree_place19, 1'h0, total_11_0_sum[4], 1'h0, total_11_0_sum[3], 1'h0, total_12_0_sum[1], 2'h0, total_11_0_sum[1], 1'h0, total_10_0_sum[1], 1'h0, tree_place6[3], tree_place5[1], 5'h00 };
   assign row0_0_and = { b[248], b[240], b[232], b[224], b[216], b[208], b[200], b[192], b[184], b[176], b[168], b[160], b[152], b[144], b[136], b[128], b[120], b[112], b[104], b[96], b[88], b[80], b[72], b[64], b[56], b[48], b[40], b[32], b[24], b[16], b[8], b[0] } & { a[372], a[360], a[348], a[336], a[324], a[312], a[300], a[288], a[276], a[264], a[252], a[240], a[228], a[216], a[204], a[192], a[180], a[168], a[156], a[144], a[132], a[120], a[108], a[96], a[84], a[72], a[60], a[48], a[36], a[24], a[12], a[0] };
   assign row0_0 = row0_0_and ^ { a[380], a[368], a[356], a[344], a[332], a[320], a[308], a[296], a[284], a[272], a[260], a[248], a[236], a[224], a[212], a[200], a[188], a[176], a[164], a[152], a[140], a[128], a[116], a[104], a[92], a[80], a[68], a[56], a[44], a[32], a[20], a[8] };
   assign row0_1_and = { b[249], b[241], b[233], b[225], b[217], b[209], b[201], b[193], b[185], b[177], b[169], b[161], b[153], b[145], b[137], b[129], b[121], b[113], b[105], b[97], b[89], b[81], b[73], b[65], b[57], b[49], b[41], b[33], b[25], b[17], b[9], b[1] } & { a[372], a[360], a[348], a[336], a[324], a[312], a[300], a[288], a[276], a[264], a[252], a[240], a[228], a[216], a[204], a[192], a[180], a[168], a[156], a[144], a[132], a[120], a[108], a[96], a[84], a[72], a[60], a[48], a[36], a[24], a[12], a[0] };
@@ -2396,31 +2396,31 @@ module mxint8_small_dot_product(clk, a, a_word, b, enable_tree, sum);
   always @(posedge clk)
     if (enable_tree) tree_place19 <= total_8_0_carry[13];
   always @(posedge clk)
-    if (enable_tree) tree_place18 <= { total_8_0_sum[13], total_9_0_carry[11] };
+    if (enable_tree) tree_place18 <= total_8_0_sum[13];
   always @(posedge clk)
-    if (enable_tree) tree_place17 <= { total_9_0_sum[11], total_9_0_carry[10], total_10_0_carry[9] };
+    if (enable_tree) tree_place17 <= { total_7_0_sum[14], total_7_0_carry[13], total_8_0_carry[12] };
   always @(posedge clk)
-    if (enable_tree) tree_place16 <= { total_10_0_sum[9], total_10_0_carry[8] };
+    if (enable_tree) tree_place16 <= { total_4_2_carry[13], total_4_1_sum[15], total_8_0_sum[12], total_8_0_carry[11] };
   always @(posedge clk)
-    if (enable_tree) tree_place15 <= { total_3_5_carry[12], total_10_0_sum[8], total_10_0_carry[7] };
+    if (enable_tree) tree_place15 <= { total_3_5_carry[12], total_7_1_sum[10], total_8_1_carry[6], total_8_0_sum[11], total_8_0_carry[10] };
   always @(posedge clk)
-    if (enable_tree) tree_place14 <= { total_10_0_sum[7], total_10_0_carry[6] };
+    if (enable_tree) tree_place14 <= { total_8_1_sum[6], total_8_1_carry[5], total_8_0_sum[10], total_8_0_carry[9] };
   always @(posedge clk)
-    if (enable_tree) tree_place13 <= { total_10_0_sum[6], total_10_0_carry[5] };
+    if (enable_tree) tree_place13 <= { total_8_1_sum[5], total_8_1_carry[4], total_8_0_sum[9], total_8_0_carry[8] };
   always @(posedge clk)
-    if (enable_tree) tree_place12 <= { total_5_6_carry[4], total_8_1_sum[4], total_10_0_sum[5], total_10_0_carry[4] };
+    if (enable_tree) tree_place12 <= { total_5_6_carry[4], total_8_1_sum[4], total_8_1_carry[3], total_8_0_sum[8], total_8_0_carry[7] };
   always @(posedge clk)
-    if (enable_tree) tree_place11 <= { total_10_0_sum[4], total_10_0_carry[3] };
+    if (enable_tree) tree_place11 <= { total_6_4_sum[3], total_8_2_carry, total_8_1_sum[3], total_8_1_carry[2], total_8_0_sum[7], total_8_0_carry[6] };
   always @(posedge clk)
-    if (enable_tree) tree_place10 <= { total_8_2_sum, total_10_0_sum[3], total_10_0_carry[2] };
+    if (enable_tree) tree_place10 <= { total_8_2_sum, total_8_1_sum[2], total_8_1_carry[1], total_8_0_sum[6], total_8_0_carry[5] };
   always @(posedge clk)
-    if (enable_tree) tree_place9 <= { total_7_3_sum, total_10_0_sum[2], total_10_0_carry[1] };
+    if (enable_tree) tree_place9 <= { total_7_3_sum, total_8_1_sum[1], total_8_1_carry[0], total_8_0_sum[5], total_8_0_carry[4] };
   always @(posedge clk)
-    if (enable_tree) tree_place8 <= { total_10_0_sum[1], total_10_0_carry[0] };
+    if (enable_tree) tree_place8 <= { total_1_42_sum[2], total_8_1_sum[0], total_8_0_sum[4], total_8_0_carry[3] };
   always @(posedge clk)
-    if (enable_tree) tree_place7 <= total_10_0_sum[0];
+    if (enable_tree) tree_place7 <= { total_7_2_sum[0], total_7_1_sum[2], total_8_0_sum[3], total_8_0_carry[2] };
   always @(posedge clk)
-    if (enable_tree) tree_place6 <= { total_6_3_sum[0], total_9_0_sum[0] };
+    if (enable_tree) tree_place6 <= { total_6_3_sum[0], total_7_1_sum[1], total_8_0_sum[2], total_8_0_carry[1] };
   always @(posedge clk)
     if (enable_tree) tree_place5 <= { total_8_0_sum[1], total_8_0_carry[0] };
   always @(posedge clk)

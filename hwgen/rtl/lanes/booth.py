@@ -15,9 +15,6 @@ from hwgen.rtl.lanes.interface import Lanes, tabled_integer, transposed
 
 __all__ = ["Booth", "booth_digits"]
 
-# Most lanes whose sum has its register right before the last addition.
-_SHORT = 16
-
 
 def booth_digits(number: int, count: int) -> list[int]:
     """Digits from -2 to 2, the lowest first, with the sum of ``digit * 4 ** place``: radix 4, as Booth has them.
@@ -55,6 +52,8 @@ class Booth(Lanes):
     """
 
     symmetric = False
+    # Choosing rows takes time before the tree, too.
+    held = 2, 6
 
     def __init__(self, config: TensorCoreConfig) -> None:
         super().__init__(config)
@@ -108,8 +107,7 @@ class Booth(Lanes):
             width=self.sum_width,
             constant=constant,
             register=register,
-            # Two levels of full adders less, for more bits to hold: what is before the register decides on the clock.
-            height=2 if self.config.bounds.lanes <= _SHORT else 4,
+            height=self._height,
             name="total",
         )
         return total.as_signed()

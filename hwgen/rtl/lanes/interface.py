@@ -16,6 +16,8 @@ from hwgen.rtl.arithmetic.truth_table import lookup
 
 __all__ = ["Lanes", "is_negative", "magnitude_of", "signed_integer", "tabled_integer", "transposed"]
 
+_SHORT = 16
+
 
 class Lanes(ABC):
     """One micro-architecture of the dot product.
@@ -44,6 +46,9 @@ class Lanes(ABC):
         are long there. 0 for lanes that add them up themselves.
     words_width : int
         Bits of each of the two words that `two_words` gives; 0 for lanes that do not.
+    held : tuple of int
+        Bits that no column of a carry-save tree has more of where the register ``tree`` stands: for sums of up to 16
+        lanes, and for longer ones. What is before the register decides on the clock there.
     shared : bool
         The lanes also multiply the significands of a slot, see `hwgen.rtl.lanes.sharing`.
     """
@@ -53,6 +58,7 @@ class Lanes(ABC):
     holds_sums = False
     last_width = 0
     words_width = 0
+    held = 2, 4
     shared = False
 
     def __init__(self, config: TensorCoreConfig) -> None:
@@ -124,6 +130,11 @@ class Lanes(ABC):
     def sum_width(self) -> int:
         """Width of S, see `hwgen.formats.Bounds`."""
         return self.config.bounds.sum_width
+
+    @property
+    def _height(self) -> int:
+        """The entry of ``held`` for sums as long as these."""
+        return self.held[self.config.bounds.lanes > _SHORT]
 
 
 def magnitude_of(form: BlockFormat, code: Value, tag: Value | None) -> Value:

@@ -68,8 +68,7 @@ class Merged(Lanes):
     Fields of a lane: ``magnitude`` and ``sign``.
     """
 
-    # How the tree adds, see `add_columns`.
-    _height = 2
+    # Whether the tree asks when bits are there, see `add_columns`.
     _timed = False
 
     def _width(self, side: str) -> int:

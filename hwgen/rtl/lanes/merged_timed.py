@@ -14,12 +14,12 @@ class MergedTimed(Merged):
     `Merged` does not ask. So it waits for late bits in its first levels. It has fewer levels, but its way is longer.
     The full adders are as many.
 
-    The register ``tree`` stands where no place has more than three bits: one level of full adders before that of
-    `Merged`. In an array the lanes are behind long wires, and what follows the register has time to spare. It holds a
-    few bits more.
+    With 16 lanes the register ``tree`` stands where no place has more than three bits: one level of full adders before
+    that of `Merged`. In an array the lanes are behind long wires, and what follows the register has time to spare. It
+    holds a few bits more.
 
     Fields of a lane are those of `Merged`.
     """
 
-    _height = 3
+    held = 3, 4
     _timed = True

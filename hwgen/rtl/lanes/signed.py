@@ -85,5 +85,7 @@ class Signed(Lanes):
             m.d.comb += negative.eq(~(factor[top_b] & chosen))
             heap.setdefault(top, []).extend(negative)
             constant -= len(a) << top
-        total = add_columns(m, heap, width=self.sum_width, constant=constant, register=register, name="total")
+        total = add_columns(
+            m, heap, width=self.sum_width, constant=constant, register=register, height=self._height, name="total"
+        )
         return total.as_signed()
