@@ -151,7 +151,7 @@ class DotProduct(Block):
     ) -> None:
         """The sum of the last words and single bits, which a register holds if the pipeline has it."""
         words, ones = left
-        came = dict(zip("xyuv"[: len(words)], words, strict=True))
+        came = dict(zip("xyuvst"[: len(words)], words, strict=True))
         came |= {f"one{index}": bit for index, bit in enumerate(ones)}
         held = list(self.held(m, register, f"enable_{register}", came).values())
         x, y = two_words(m, held[: len(words)], held[len(words) :], width=how.last_width, name="last")

@@ -16,6 +16,7 @@ from hwgen.rtl.arithmetic.truth_table import lookup
 
 __all__ = ["Lanes", "is_negative", "magnitude_of", "signed_integer", "tabled_integer", "transposed"]
 
+# Most lanes of a short sum.
 _SHORT = 16
 
 

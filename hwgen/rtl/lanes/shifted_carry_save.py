@@ -11,9 +11,6 @@ from hwgen.rtl.lanes.significand import last_words, signed_width
 
 __all__ = ["ShiftedCarrySave"]
 
-# Two levels of full adders behind the register and six before it: 32 products are shifted and negated there, too.
-_HELD = 4
-
 
 class ShiftedCarrySave(Shifted):
     """The lanes of `shifted`, whose products are added in a carry-save tree, with one adder at its end.
@@ -28,8 +25,11 @@ class ShiftedCarrySave(Shifted):
     1 ns on generic7 an element takes 12 % less area, and meets the clock, which `shifted` misses by a fifth. With that
     chain in a module of its own it takes another 13 % less: the tree may have the smallest adders then.
 
-    The register ``tree`` holds four words, not two: what is before it decides on the clock.
+    The register ``tree`` holds four words, or six of 32 products, not two: what is before it decides on the clock.
     """
+
+    # Products are shifted and negated before the tree, too.
+    held = 4, 6
 
     @property
     def last_width(self) -> int:  # type: ignore[override]
@@ -38,4 +38,4 @@ class ShiftedCarrySave(Shifted):
 
     def last_words(self, m: Module, a: Any, b: Any) -> tuple[list[Value], list[Value]]:
         """See `Lanes`."""
-        return last_words(m, *self.products(m, a, b), _HELD)
+        return last_words(m, *self.products(m, a, b), self._height)

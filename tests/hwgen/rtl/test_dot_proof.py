@@ -398,10 +398,10 @@ endmodule
 
 @pytest.mark.parametrize(
     ("config", "most"),
-    [("mxint8-mxint8-booth-tree", 4), ("int8-int8-booth-tree", 2), ("mxfp6-e2m3-mxfp6-e2m3-words", 4)],
+    [("mxint8-mxint8-booth-tree", 6), ("int8-int8-booth-tree", 2), ("mxfp6-e2m3-mxfp6-e2m3-words", 6)],
 )
 def test_where_the_register_of_a_long_sum_stands(config, most):
-    """Two levels of full adders before the last addition where 32 products are long, and else right before it."""
+    """Three levels of full adders before the last addition where 32 products are long, and else right before it."""
     held = []
 
     def seen(self, m, register, enable, values):
@@ -411,5 +411,5 @@ def test_where_the_register_of_a_long_sum_stands(config, most):
     with mock.patch.object(Block, "held", seen):
         dot_product(TREES[config], "top")
     (words,) = held
-    columns = max(words.values()) if "booth" in config else sum(name in "xyuv" for name in words)
+    columns = max(words.values()) if "booth" in config else sum(name in "xyuvst" for name in words)
     assert columns == most
