@@ -60,7 +60,6 @@ ELSEWHERE = {
     "hwgen.build_hook": "test_distribution.py",
     "hwgen.cells": "hwgen/cells/test_liberty.py",
     "hwgen.cli": "hwgen/test_cli.py",
-    "hwgen.closure.buffering": "hwgen/closure/test_close.py",
     "hwgen.closure.greedy": "hwgen/closure/test_sizing.py",
     "hwgen.closure.relaxation": "hwgen/closure/test_sizing.py",
     "hwgen.config": "hwgen/test_config.py",

@@ -705,7 +705,6 @@ def test_the_page_on_formats_states_what_the_libraries_have_in_common() -> None:
     assert f"MixFP4 takes {ours:.1f} % more area there, NVINT4 {-theirs:.1f} % less." in page
 
 
-
 def _ratio(row: FormatRow, what: str) -> float:
     """Area or energy of a core for each product, over that of its baseline."""
     found = row.find("core", f"{what} per MAC").overhead
