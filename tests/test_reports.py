@@ -429,8 +429,7 @@ def test_results_state_in_prose_what_the_reports_say() -> None:
     assert "In um2 it adds more: {:.0f} beside {:.0f}.".format(*added) in results
     widths = [100 * half_width(_of_core(name, "total power")) for name in ("overhead", "overhead-asap7")]
     assert "At 1 ns power is known to {:.1f} (generic7) and {:.1f} points (ASAP7)".format(*widths) in results
-    half = _overhead("overhead-multi").find("core", "total power, half rate").overhead
-    assert f"differs by {100 * half.value:.1f} % [{100 * half.low:.1f}, {100 * half.high:+.1f}]" in results
+    assert f"differs by {_said(_of_core('overhead-multi', 'total power, half rate'))}" in results
     closing = _overhead("overhead-asap7-770ps").conditions.closing
     assert closing is not None
     late = [
@@ -484,6 +483,17 @@ def test_the_page_on_results_says_what_the_clock_does() -> None:
     least = smallest.values["nvfp4-small"]
     assert f"NVFP4's smallest core takes {least:,.0f} um2, at {smallest.limit.value:g} ns" in results
     assert f"At 1 ns the placed core takes {core / least:.2f} times that" in results
+    ends = [
+        100 * _of_core(name, "total power").value
+        for library in ("asap7", "generic7")
+        for name in (CLOCKS[library][0], CLOCKS[library][-1])
+    ]
+    power = "falls from {:+.1f} to {:+.1f} % on ASAP7, and rises from {:+.1f} to {:+.1f} % on generic7".format(*ends)
+    assert f"From the fastest clock to 2 ns it {power}" in results
+    for name in (*CLOCKS["asap7"], *CLOCKS["generic7"]):
+        closing = _overhead(name).conditions.closing
+        assert closing is not None
+        assert {each["energy"]["core"].lanes for each in closing.values()} == {"signed"}
     fast, usual = _added_area("overhead-generic130-5ns"), _added_area("overhead-generic130")
     assert f"On generic130 it is {usual} % at 6.6 ns and {fast} % at 5 ns" in results
     binary = "merged-binary"
@@ -515,7 +525,7 @@ def test_the_page_on_threats_says_what_clock_library_and_size_do() -> None:
     both = [_area(name, "core").overhead for name in ("overhead", "overhead-multi")]
     assert max(each.low for each in both) < min(each.high for each in both)
     results = _prose(RESULTS)
-    said = [f"{100 * each.value:+.1f} % [{100 * each.low:+.1f}, {100 * each.high:+.1f}]" for each in both]
+    said = [_said(each) for each in both]
     assert f"{said[1]} beside {said[0]}, and the intervals overlap" in results
 
 
@@ -527,8 +537,7 @@ def test_pages_say_what_holding_operands_does() -> None:
     assert f"NVFP4 takes {more} power" in threats
     assert f"So NVFP4 takes {more} energy a MAC" in _prose(RESULTS)
     power, other = (each.find("core", "total power").overhead for each in (held, fresh))
-    value, low, high, plain = (100 * each for each in (power.value, power.low, power.high, other.value))
-    assert f"is {value:+.1f} % [{low:+.1f}, {high:+.1f}] instead of {plain:+.1f} %" in threats
+    assert f"is {_said(power)} instead of {100 * other.value:+.1f} %" in threats
 
 
 def _alike(one: OverheadReport, other: OverheadReport) -> bool:
@@ -778,7 +787,7 @@ def test_differences_from_published_ratios_are_explained_row_by_row() -> None:
     said = "Areas differ by {:.3f} at most, power by {:.3f} at most"
     assert said.format(*apart("MXFP4 per 16 / NVFP4", "MXINT4 per 16 / NVFP4")) in words
     ours = " and ".join(
-        f"{100 * over.value:+.1f} % [{100 * over.low:+.1f}, {100 * over.high:+.1f}]"
+        _said(over)
         for metric in ("area per MAC", "energy per MAC")
         if (figure := _rows_of_formats()["mixfp4"].find("core", metric)) and (over := figure.overhead)
     )
