@@ -22,8 +22,8 @@ from hwgen.config import NAMED
 from hwgen.files import cache_directory, write_text
 from hwgen.layout import lay_out, technology_of
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.clock import usual
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.netlists.clock import usual
+from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.netlist.export import netlist_verilog
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link

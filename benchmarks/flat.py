@@ -19,7 +19,7 @@ from hwgen.config import NAMED
 from hwgen.files import write_text
 from hwgen.mapping import area
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.rtl.element import Element
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.stats import paired

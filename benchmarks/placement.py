@@ -14,7 +14,7 @@ from hwgen.layout import lay_out, technology_of
 from hwgen.layout.coloquinte import is_installed
 from hwgen.layout.place import PLACERS
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.netlist.link import link
 from hwgen.rtl.tensor_core import TensorCore
 

@@ -13,9 +13,9 @@ from hwgen.cells import libraries, reader
 from hwgen.config import NAMED
 from hwgen.files import cache_directory, write_text
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.energy import core_activity, of_activity
-from hwgen.measure.flow import Design, Flow
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.netlists.energy import core_activity, of_activity
+from hwgen.measure.netlists.flow import Design, Flow
+from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.netlist.link import link
 from hwgen.power.glitch import Gates, with_glitches
 from hwgen.rtl.tensor_core import TensorCore

@@ -11,7 +11,7 @@ from hwgen.cells import libraries, reader
 from hwgen.config import NAMED
 from hwgen.files import write_text
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.flow import Flow
+from hwgen.measure.netlists.flow import Flow
 from hwgen.measure.overhead import measure
 
 

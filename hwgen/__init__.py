@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from hwgen.cells.reader import load as load_library
     from hwgen.config import TensorCoreConfig, named, resolve
     from hwgen.errors import InputError, ToolError
-    from hwgen.measure.flow import Flow
+    from hwgen.measure.netlists.flow import Flow
     from hwgen.measure.overhead import measure as measure_overhead
     from hwgen.package.contents import texts as package_texts
     from hwgen.stats import Estimate
 
 _SOURCES = {
     "Estimate": "hwgen.stats:Estimate",
-    "Flow": "hwgen.measure.flow:Flow",
+    "Flow": "hwgen.measure.netlists.flow:Flow",
     "InputError": "hwgen.errors:InputError",
     "TensorCoreConfig": "hwgen.config:TensorCoreConfig",
     "ToolError": "hwgen.errors:ToolError",

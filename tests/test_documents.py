@@ -11,8 +11,8 @@ import pytest
 from hwgen.cli import cli
 from hwgen.config import NAMED, resolve, resolve_pair
 from hwgen.formats import BLOCK_FORMATS, Bounds
-from hwgen.measure.core_costs import find, read
-from hwgen.measure.rows import TWICE, every, rows_of
+from hwgen.measure.formats.rows import TWICE, every, rows_of
+from hwgen.measure.workloads.cores import find, read
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,13 @@ FLOORS = (
     {"hwgen.cli"},
 )
 """Rooms from the ground up: each may import those on lower floors, none on its own or above."""
+
+INNER = (
+    {"hwgen.measure.netlists"},
+    {"hwgen.measure.search", "hwgen.measure.workloads"},
+    {"hwgen.measure.formats", "hwgen.measure.quantisers"},
+)
+"""Rooms within a room, likewise."""
 
 GROUND = {f"hwgen.{room}" for room in ("config", "errors", "files", "formats", "jit", "rtl", "verilog")}
 """What `sim` may import of hwgen; it imports nothing of `sim`."""
@@ -145,6 +153,21 @@ def test_every_room_has_a_floor() -> None:
 def test_imports_go_down_the_floors() -> None:
     floor = {name: number for number, names in enumerate(FLOORS) for name in names}
     assert {arrow for arrow in arrows() if floor[arrow[1]] >= floor[arrow[0]]} == set(UPWARD)
+
+
+def test_imports_go_down_within_a_room() -> None:
+    floor = {name: number for number, names in enumerate(INNER) for name in names}
+    inner = {name for name, path in MODULES.items() if name.startswith("hwgen.measure.") and path.stem == "__init__"}
+    assert inner == set(floor)
+    place = {module: name for name in floor for module in MODULES if module.startswith(f"{name}.")}
+    pairs = {(place[module], place[name]) for module in place for name in imports(module) if name in place}
+    assert all(below == above or floor[below] < floor[above] for above, below in pairs)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Neither do they for their annotations alone."""
+    order = graphlib.TopologicalSorter({module: set(imports(module)) - {module} for module in MODULES})
+    assert set(order.static_order()) == set(MODULES)
 
 
 def test_hwgen_and_sim_are_a_ladder() -> None:

@@ -12,7 +12,7 @@ from hwgen.cells import libraries, reader
 from hwgen.config import named
 from hwgen.config.quantiser import QUANTISERS
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.rows import every
+from hwgen.measure.formats.rows import every
 from hwgen.report import schema
 from hwgen.report.form import percent
 from hwgen.report.kinds import FORMS

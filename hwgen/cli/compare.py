@@ -18,7 +18,7 @@ from hwgen.measure.requests import OverheadRequest
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
     from hwgen.mapping.yosys import Recipe
-    from hwgen.measure.flow import Flow
+    from hwgen.measure.netlists.flow import Flow
     from hwgen.report.schema import OverheadReport, Report
 
 __all__ = ["command"]
@@ -86,8 +86,8 @@ def command(
     with decoders of their own.
     """
     from hwgen.mapping import yosys
+    from hwgen.measure.netlists.stimulus import Stimulus
     from hwgen.measure.recorded import pair_found_before
-    from hwgen.measure.stimulus import Stimulus
 
     pair = options.pair(size, baseline, candidate, clock_gating)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
@@ -158,7 +158,7 @@ def _check_unplaced(given: Mapping[str, object]) -> None:
 
 def _exported(request: OverheadRequest, report: OverheadReport, flow: Flow, directory: Path) -> dict[str | Path, bytes]:
     """The netlists of both cores for OpenSTA, by file."""
-    from hwgen.measure.export import as_built, as_mapped
+    from hwgen.measure.netlists.export import as_built, as_mapped
     from hwgen.power.opensta_script import FILES
 
     conditions, found = report.conditions, dict[str | Path, bytes]()

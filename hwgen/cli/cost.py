@@ -189,8 +189,8 @@ def command(
     reports directory.
     """
     from hwgen.cost import workloads
-    from hwgen.measure import core_costs, cost
     from hwgen.measure.conditions import check_pair
+    from hwgen.measure.workloads import cores, cost
     from hwgen.report.shipped import shipped
     from sim.counterpart import resolved
 
@@ -207,7 +207,7 @@ def command(
     )
     if routing is not None and not workload.routed:
         raise InputError(f"--experts {routing}: {gemm_list or model} has no experts; leave it out")
-    measured = core_costs.read(report_file, configs) if report_file else core_costs.find(configs, REPORTS)
+    measured = cores.read(report_file, configs) if report_file else cores.find(configs, REPORTS)
     measured, built = _built(measured, **machine)
     content = cost.document(
         measured,
@@ -292,8 +292,8 @@ def _built(
     from hwgen.cost.machines import MACHINES
     from hwgen.cost.model import DRAM_PJ_PER_BYTE, QUANTISER_PART, SRAM_MM2_PER_MIB, SRAM_PJ_PER_BYTE, EnergyCosts
     from hwgen.cost.results import ATTENTION, RESULTS
-    from hwgen.measure import cost
-    from hwgen.measure.clock import clock_period
+    from hwgen.measure.netlists.clock import clock_period
+    from hwgen.measure.workloads import cost
     from hwgen.report.schema import IDLE_CORES
 
     name = preset or next(iter(MACHINES))
@@ -362,18 +362,18 @@ def _fed(
 
 
 def _quantisers(energy: float | dict[str, float] | None, report: Path | None, measured: Any) -> Any:
-    """What the quantisers take (`hwgen.measure.quantiser_costs.QuantiserCosts`)."""
-    from hwgen.measure import quantiser_costs
+    """What the quantisers take (`hwgen.measure.workloads.quantisers.QuantiserCosts`)."""
+    from hwgen.measure.workloads import quantisers
 
     if energy is None:
-        return quantiser_costs.read(report, measured) if report else quantiser_costs.find(measured, REPORTS)
+        return quantisers.read(report, measured) if report else quantisers.find(measured, REPORTS)
     if report is not None:
         raise InputError("--quantiser-energy says what quantisers take: leave --quantisers out")
     names = list(measured.cores)
     if not isinstance(energy, dict):
-        return quantiser_costs.QuantiserCosts(dict.fromkeys(names, energy))
+        return quantisers.QuantiserCosts(dict.fromkeys(names, energy))
     if set(energy) != set(names):
         raise InputError(
             f"--quantiser-energy: says {', '.join(energy)}; must say each of {', '.join(names)}, or one number for all"
         )
-    return quantiser_costs.QuantiserCosts({name: energy[name] for name in names})
+    return quantisers.QuantiserCosts({name: energy[name] for name in names})

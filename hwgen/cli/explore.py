@@ -12,7 +12,7 @@ from hwgen.cli.types import PERIOD_NS, Late, Names, constant
 from hwgen.measure.requests import ExploreRequest
 
 if TYPE_CHECKING:
-    from hwgen.measure.flow import Flow
+    from hwgen.measure.netlists.flow import Flow
     from hwgen.report.schema import Report
 
 __all__ = ["command"]

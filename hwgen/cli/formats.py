@@ -13,7 +13,7 @@ from hwgen.cli.types import POINTS, SEED, Late, Names, constant
 from hwgen.measure.requests import FormatsRequest
 
 if TYPE_CHECKING:
-    from hwgen.measure.flow import Flow
+    from hwgen.measure.netlists.flow import Flow
     from hwgen.report.schema import Report
 
 __all__ = ["command"]
@@ -26,11 +26,12 @@ __all__ = ["command"]
     cls=Late,
     late=lambda: (
         "Rows, with commas, of: "
-        + ", ".join(constant("hwgen.measure.rows:every")())
+        + ", ".join(constant("hwgen.measure.formats.rows:every")())
         + ". FORMAT-2x16 has two blocks of 16 in a step, but mxfp4-2x16 one of 32 in two sums."
         + " Or a TOML file of a format of your own."
-        + f" {', '.join(constant('hwgen.measure.rows:RULES'))} has the core of another row;"
-        + f" {', '.join(constant('hwgen.measure.rows:NOT_BUILT'))} have none, and say why.  [default: all of these]"
+        + f" {', '.join(constant('hwgen.measure.formats.rows:RULES'))} has the core of another row;"
+        + f" {', '.join(constant('hwgen.measure.formats.rows:NOT_BUILT'))} have none, and say why."
+        + "  [default: all of these]"
     ),
 )
 @options.measuring("formats", FormatsRequest.runs)
@@ -58,7 +59,7 @@ __all__ = ["command"]
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of the tensors.")
 @click.option(
     "--model",
-    type=Names("hwgen.measure.losses:MODELS"),
+    type=Names("hwgen.measure.formats.losses:MODELS"),
     metavar="NAME",
     help="Measure errors on a trained model, too: minilm (extra 'workloads', some minutes for all rows).",
 )
@@ -84,10 +85,10 @@ def command(
     and NAME-error.png: error against area and energy.
     """
     from hwgen.mapping import yosys
-    from hwgen.measure.formats import measure_formats
+    from hwgen.measure.formats.rows import BASELINE, row_name, rows_of
+    from hwgen.measure.formats.table import measure_formats
+    from hwgen.measure.netlists.stimulus import Stimulus
     from hwgen.measure.recorded import rows_found_before
-    from hwgen.measure.rows import BASELINE, row_name, rows_of
-    from hwgen.measure.stimulus import Stimulus
 
     rows = rows_of([] if names is None else [name.strip() for name in names.split(",")])
     options.check_formats(row.config for row in rows if row.config is not None)

@@ -32,7 +32,7 @@ _MINILM = "minilm"
 @click.option(
     "--format",
     "formats",
-    type=Names("hwgen.measure.layer:FORMATS"),
+    type=Names("hwgen.measure.workloads.layer:FORMATS"),
     metavar="NAME",
     multiple=True,
     help="What to quantise to; repeat it for several. A wrong name lists those there are.  [default: all but"
@@ -40,7 +40,7 @@ _MINILM = "minilm"
 )
 @click.option(
     "--rtl",
-    type=Names("hwgen.measure.layer:RTL"),
+    type=Names("hwgen.measure.workloads.layer:RTL"),
     metavar="GEMM",
     multiple=True,
     help="GEMM that goes through the RTL, or 'all'; repeat it for several. A wrong name lists those there are."
@@ -76,7 +76,7 @@ def command(
     .png. Needs a C++ compiler.
     """
     check_files(out, stem)
-    from hwgen.measure.layer import FORMATS, USUAL, LayerRequest, measure
+    from hwgen.measure.workloads.layer import FORMATS, USUAL, LayerRequest, measure
     from hwgen.report.check import findings
     from sim import accuracy
 

@@ -13,7 +13,7 @@ import click
 from hwgen.cli.types import DIRECTORY, FILE, JOBS, MOST_RUNS, PERIOD_NS, SECONDS, Late, Names, Whole, constant
 from hwgen.errors import InputError, ToolError
 from hwgen.files import check_file, place_for
-from hwgen.measure.requests import PLACERS, WIRES, Physical
+from hwgen.measure.netlists.physical import PLACERS, WIRES, Physical
 
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
@@ -107,7 +107,7 @@ def clock(use: str) -> Callable[[Command], Command]:
         cls=Late,
         late=lambda: (
             f"Clock period in ns that every {use}.  [default: "
-            + ", ".join(f"{name} {period:g}" for name, period in constant("hwgen.measure.clock:USUAL").items())
+            + ", ".join(f"{name} {period:g}" for name, period in constant("hwgen.measure.netlists.clock:USUAL").items())
             + "]"
         ),
     )

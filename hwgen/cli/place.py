@@ -49,8 +49,8 @@ def command(
     The core is synthesised once, for least area.
     """
     from hwgen.layout.lef import read_lef
-    from hwgen.measure.flow import Flow
-    from hwgen.measure.placement import drawn, figures, placed
+    from hwgen.measure.netlists.flow import Flow
+    from hwgen.measure.netlists.placement import drawn, figures, placed
     from sim.counterpart import resolved
 
     chosen = resolved(name)

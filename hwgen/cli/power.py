@@ -13,7 +13,7 @@ from hwgen.cli.types import DIRECTORY, PERIOD_NS, SEED
 from hwgen.measure.requests import PowerRequest
 
 if TYPE_CHECKING:
-    from hwgen.measure.flow import Flow
+    from hwgen.measure.netlists.flow import Flow
     from hwgen.report.schema import PowerReport
 
 __all__ = ["command"]
@@ -56,9 +56,9 @@ def command(
 
     Writes NAME.md, .csv, .json and .png to the reports directory.
     """
-    from hwgen.measure.export import as_mapped
+    from hwgen.measure.netlists.export import as_mapped
+    from hwgen.measure.netlists.stimulus import Stimulus
     from hwgen.measure.power import study
-    from hwgen.measure.stimulus import Stimulus
     from hwgen.power.opensta_script import FILES
     from sim import tensors
 

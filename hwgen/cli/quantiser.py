@@ -218,9 +218,9 @@ def compare_command(
     """
     from hwgen.config import NAMED
     from hwgen.config.quantiser import QUANTISERS
-    from hwgen.measure.clock import usual
-    from hwgen.measure.flow import Flow
-    from hwgen.measure.quantisers import measure
+    from hwgen.measure.netlists.clock import usual
+    from hwgen.measure.netlists.flow import Flow
+    from hwgen.measure.quantisers.table import measure
     from hwgen.measure.requests import QuantiserRequest
     from hwgen.report.check import findings
 
@@ -242,7 +242,7 @@ def compare_command(
 def _usual_cores(cells: Library, clock_ns: float) -> list[TensorCoreConfig]:
     """The cores of ``--core``'s default that were measured alike; the others are named on stderr."""
     from hwgen.config import NAMED
-    from hwgen.measure.core_costs import Conditions, measured
+    from hwgen.measure.workloads.cores import Conditions, measured
 
     alike = Conditions(cells.name, cells.digest, clock_ns)
     found = measured([NAMED[name] for name in _USUAL_CORES], REPORTS, alike)

@@ -89,7 +89,7 @@ def _beside(paths: tuple[Path, ...], stem: str, out: Path) -> None:
 
 def _join(paths: tuple[Path, ...], stem: str, out: Path) -> None:
     """Write parts of one table of formats as one."""
-    from hwgen.measure.joined import joined
+    from hwgen.measure.formats.joined import joined
     from hwgen.report import schema
 
     if stem.endswith(".json"):

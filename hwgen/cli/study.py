@@ -25,7 +25,7 @@ from hwgen.measure.requests import FormatsRequest, OverheadRequest
 if TYPE_CHECKING:
     from hwgen.cells.library import Library
     from hwgen.mapping.cache import Cache
-    from hwgen.measure.flow import Flow
+    from hwgen.measure.netlists.flow import Flow
     from hwgen.measure.requests import ExploreRequest, PowerRequest
     from hwgen.report.schema import Report
 
@@ -122,7 +122,7 @@ def reported(
     from hwgen.mapping.cache import Cache
     from hwgen.mapping.yosys import TIME_LIMIT
     from hwgen.measure.conditions import fingerprint
-    from hwgen.measure.flow import Flow
+    from hwgen.measure.netlists.flow import Flow
     from hwgen.report import schema
 
     kept = Cache(None if settings.no_cache else cache_directory("synthesis"))

@@ -71,7 +71,7 @@ SEED = Whole(min=0)
 
 MOST_CORES = 1 << 16
 MOST_RUNS = 1000
-"""Behind them come the perturbations of the search, `hwgen.measure.selection.PILOTS` and `MORE_PILOTS`."""
+"""Behind them come the perturbations of the search, `hwgen.measure.search.selection.PILOTS` and `MORE_PILOTS`."""
 
 
 def _refused(parameter: click.Parameter | None, value: object, what: str) -> InputError:

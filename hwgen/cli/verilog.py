@@ -76,10 +76,10 @@ def _constrained(config: TensorCoreConfig, clock: float | None, report_file: Pat
         return Clock(clock, "as given to 'hwgen verilog --clock'")
     if report_file is None:
         return DEFAULT_CLOCK
-    from hwgen.measure import core_costs
+    from hwgen.measure.workloads import cores
     from hwgen.package.platform import platform_of
 
-    measured = core_costs.read(report_file, [config])
+    measured = cores.read(report_file, [config])
     longest = measured.cores[config.name].critical_path_ns
     # A file's name may hold anything.
     source = f"that of report {report_file.name!a}, where 'hwgen compare' measured a critical path of"

@@ -14,19 +14,20 @@ from hwgen.errors import InputError
 from hwgen.layout import technology_of
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, usable
-from hwgen.measure.built import PURPOSES
-from hwgen.measure.checks import VECTORS
-from hwgen.measure.choice import Owner
-from hwgen.measure.clock import rounded_up, usual
 from hwgen.measure.conditions import check_pair
 from hwgen.measure.figures import Figure
-from hwgen.measure.flow import Flow
 from hwgen.measure.kept import KeptFlow
+from hwgen.measure.netlists.built import PURPOSES
+from hwgen.measure.netlists.checks import VECTORS
+from hwgen.measure.netlists.clock import rounded_up, usual
+from hwgen.measure.netlists.flow import Flow
+from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.overhead import Overhead, conditions_of, figures_of
-from hwgen.measure.reach import select_for_cores, select_lane_arrays
-from hwgen.measure.requests import OverheadRequest, Physical
+from hwgen.measure.requests import OverheadRequest
 from hwgen.measure.runs import BUILT, Run, measured
-from hwgen.measure.selection import Aim, Chosen, Selected
+from hwgen.measure.search.choice import Owner
+from hwgen.measure.search.reach import select_for_cores, select_lane_arrays
+from hwgen.measure.search.selection import Aim, Chosen, Selected
 from hwgen.report import schema
 from hwgen.report.precision import asked, half_width
 from hwgen.stats import FEWEST
@@ -184,8 +185,8 @@ def measure_at_clock(
     Parameters
     ----------
     request
-        What to compare, and how. Without a clock, cores are built for that of `hwgen.measure.clock.usual`. Where one
-        misses the clock, power is stated at the next that all meet.
+        What to compare, and how. Without a clock, cores are built for that of `hwgen.measure.netlists.clock.usual`.
+        Where one misses the clock, power is stated at the next that all meet.
     flow
         Library and conditions of all syntheses. Its cache keeps every core that is built: a measurement that was
         killed goes on where it was.

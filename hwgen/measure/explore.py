@@ -17,14 +17,14 @@ from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, usable
 from hwgen.measure.best import Best, best_at, mean_overhead
-from hwgen.measure.checks import VECTORS, check_core
-from hwgen.measure.choice import orders
-from hwgen.measure.clock import rounded_up
 from hwgen.measure.conditions import check_pair, flow_conditions
-from hwgen.measure.energy import core_energy
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.netlists.checks import VECTORS, check_core
+from hwgen.measure.netlists.clock import rounded_up
+from hwgen.measure.netlists.energy import core_energy
+from hwgen.measure.netlists.flow import Design, Flow
+from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.requests import ExploreRequest
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.search.choice import orders
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
 from hwgen.power.glitch import Gates
@@ -131,7 +131,7 @@ class Ranked:
     design
         The core, with its pipeline.
     order
-        Recipes of every module, the smallest first, ties aside, see `hwgen.measure.choice.orders`.
+        Recipes of every module, the smallest first, ties aside, see `hwgen.measure.search.choice.orders`.
     """
 
     side: str

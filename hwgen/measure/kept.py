@@ -19,10 +19,10 @@ from hwgen.formats import BlockFormat, Formats
 from hwgen.mapping.cache import Cache
 from hwgen.measure import code
 from hwgen.measure.conditions import fingerprint
-from hwgen.measure.examined import Examined
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.netlists.examined import Examined
+from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.measure.runs import Run
-from hwgen.measure.selection import Score
+from hwgen.measure.search.selection import Score
 from hwgen.power.consumption import Consumption
 from hwgen.report import schema
 from sim.counterpart import counterpart

@@ -13,16 +13,16 @@ from hwgen.config import TensorCoreConfig
 from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
-from hwgen.measure.checks import VECTORS
-from hwgen.measure.choice import Owner, synthesised
-from hwgen.measure.clock import check_met, default_period
 from hwgen.measure.conditions import check_pair, flow_conditions
-from hwgen.measure.energy import single_block
-from hwgen.measure.examined import Examined, as_mapped, examine
 from hwgen.measure.figures import Figure, Measured, compare
-from hwgen.measure.flow import DESIGNS, Design, Flow, buildable
+from hwgen.measure.netlists.checks import VECTORS
+from hwgen.measure.netlists.clock import check_met, default_period
+from hwgen.measure.netlists.energy import single_block
+from hwgen.measure.netlists.examined import Examined, as_mapped, examine
+from hwgen.measure.netlists.flow import DESIGNS, Design, Flow, buildable
+from hwgen.measure.netlists.stimulus import Stimulus, half_rate, operands_of
 from hwgen.measure.requests import OverheadRequest
-from hwgen.measure.stimulus import Stimulus, half_rate, operands_of
+from hwgen.measure.search.choice import Owner, synthesised
 from hwgen.power.consumption import Consumption
 from hwgen.report import schema
 from hwgen.report.schema import HALF_RATE
@@ -247,7 +247,7 @@ def measure(
         Recipes to choose from; all that suit the library by default.
     clock_ns
         Clock period at which power is stated, and which every netlist meets; by default as
-        `hwgen.measure.clock.default_period` has it.
+        `hwgen.measure.netlists.clock.default_period` has it.
     stimulus
         Operands; gaussian tensors by default.
     runs

@@ -12,14 +12,12 @@ from hwgen.config import TensorCoreConfig
 from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
-from hwgen.measure.checks import VECTORS, check_core
-from hwgen.measure.choice import Choice, Owner, synthesised
-from hwgen.measure.clock import check_met, default_period
 from hwgen.measure.conditions import check_pair, flow_conditions
-from hwgen.measure.energy import core_energy
-from hwgen.measure.flow import Design, Flow
-from hwgen.measure.requests import PowerRequest
-from hwgen.measure.stimulus import (
+from hwgen.measure.netlists.checks import VECTORS, check_core
+from hwgen.measure.netlists.clock import check_met, default_period
+from hwgen.measure.netlists.energy import core_energy
+from hwgen.measure.netlists.flow import Design, Flow
+from hwgen.measure.netlists.stimulus import (
     HALF_RATE_ELEMENTS,
     TRAFFIC,
     Stimulus,
@@ -28,6 +26,8 @@ from hwgen.measure.stimulus import (
     macs_at,
     operands_of,
 )
+from hwgen.measure.requests import PowerRequest
+from hwgen.measure.search.choice import Choice, Owner, synthesised
 from hwgen.netlist.link import link
 from hwgen.power.consumption import KINDS, Consumption
 from hwgen.power.glitch import Gates

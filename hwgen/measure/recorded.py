@@ -12,12 +12,13 @@ from hwgen.cells.library import Library
 from hwgen.config import DOTS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES, usable
-from hwgen.measure.built import PURPOSES
-from hwgen.measure.clock import usual
 from hwgen.measure.conditions import flow_conditions
-from hwgen.measure.requests import FormatsRequest, OverheadRequest, Physical
-from hwgen.measure.rows import with_products
-from hwgen.measure.selection import Selected
+from hwgen.measure.formats.rows import with_products
+from hwgen.measure.netlists.built import PURPOSES
+from hwgen.measure.netlists.clock import usual
+from hwgen.measure.netlists.physical import Physical
+from hwgen.measure.requests import FormatsRequest, OverheadRequest
+from hwgen.measure.search.selection import Selected
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
 

@@ -10,57 +10,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hwgen.measure.netlists.physical import Physical
+
 if TYPE_CHECKING:  # the command line shows the defaults, and what these import takes time
     from hwgen.config import TensorCoreConfig
     from hwgen.config.quantiser import QuantiserConfig
-    from hwgen.measure.selection import Selected
-    from hwgen.measure.stimulus import Stimulus
+    from hwgen.measure.netlists.stimulus import Stimulus
+    from hwgen.measure.search.selection import Selected
 
 __all__ = [
     "CORE_SIZES",
-    "PLACERS",
-    "WIRES",
     "ExploreRequest",
     "FormatsRequest",
     "OverheadRequest",
-    "Physical",
     "PowerRequest",
     "QuantiserRequest",
     "Row",
 ]
 
-WIRES = ("placed", "fanout")
-"""Where the wires of a netlist come from: its placement, or the number of its loads."""
-
 CORE_SIZES = ("small", "blackwell")
 """Cores by the end of their names, of those that every format of a quantiser has."""
-
-PLACERS = ("embedded", "coloquinte")
-"""What places cells, see `hwgen.layout.place`."""
-
-
-@dataclass(frozen=True)
-class Physical:
-    """How netlists are built, besides their clock.
-
-    Parameters
-    ----------
-    wires
-        One of `WIRES`.
-    placer
-        See `hwgen.layout.lay_out`; of no meaning with wires by fanout.
-    utilisation
-        Share of the rows that cells fill; likewise.
-    """
-
-    wires: str = "placed"
-    placer: str = "embedded"
-    utilisation: float = 0.7
-
-    @property
-    def placed(self) -> bool:
-        """Whether wires come from a placement."""
-        return self.wires == "placed"
 
 
 @dataclass(frozen=True)
@@ -76,8 +45,8 @@ class OverheadRequest:
     recipe
         Name of the recipe of all modules; the best for each module by default.
     clock_ns
-        Clock period in ns. By default what both designs meet, as they are mapped; that of `hwgen.measure.clock.usual`,
-        where they are built for a clock.
+        Clock period in ns. By default what both designs meet, as they are mapped; where they are built for a clock,
+        that of `hwgen.measure.netlists.clock.usual`.
     physical
         How netlists are built for the clock; None takes them as they are mapped.
     lanes
@@ -177,7 +146,7 @@ class Row:
 
 @dataclass(frozen=True)
 class FormatsRequest:
-    """What many formats cost over one, see `hwgen.measure.formats.measure_formats`.
+    """What many formats cost over one, see `hwgen.measure.formats.table.measure_formats`.
 
     Parameters
     ----------
@@ -191,7 +160,7 @@ class FormatsRequest:
     recipe
         Name of the recipe of all modules; the best for each module by default.
     clock_ns
-        Clock period that every core is built for, ns; that of `hwgen.measure.clock.usual` by default.
+        Clock period that every core is built for, ns; that of `hwgen.measure.netlists.clock.usual` by default.
     physical
         Where the wires of netlists come from.
     lanes
@@ -205,7 +174,7 @@ class FormatsRequest:
         Lanes and recipes to take, by name of the configuration, see `hwgen.measure.recorded`. Those of the others are
         searched for.
     model
-        A trained model that errors are measured on, too, one of `hwgen.measure.losses.MODELS`.
+        A trained model that errors are measured on, too, one of `hwgen.measure.formats.losses.MODELS`.
     """
 
     baseline: TensorCoreConfig
@@ -213,7 +182,7 @@ class FormatsRequest:
     stimulus: Stimulus
     recipe: str | None = None
     clock_ns: float | None = None
-    physical: Physical = Physical()
+    physical: Physical = field(default_factory=Physical)
     lanes: tuple[str, ...] = ()
     runs: int = 16
     half_width: float = 0.005
@@ -223,7 +192,7 @@ class FormatsRequest:
 
 @dataclass(frozen=True)
 class QuantiserRequest:
-    """What hardware quantisers cost over another, see `hwgen.measure.quantisers.measure`.
+    """What hardware quantisers cost over another, see `hwgen.measure.quantisers.table.measure`.
 
     Parameters
     ----------

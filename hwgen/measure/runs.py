@@ -1,7 +1,8 @@
 """The runs of two designs at a clock: each built for both purposes, checked, and simulated.
 
-A run that is late, or takes much more than the others, may do better by other recipes, see `hwgen.measure.tries`. It is
-then measured by the best of these, too, and the better netlists count. Both designs are helped in this way alike.
+A run that is late, or takes much more than the others, may do better by other recipes, see
+`hwgen.measure.search.tries`. It is then measured by the best of these, too, and the better netlists count. Both designs
+are helped in this way alike.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from hwgen.config import TensorCoreConfig
 from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
-from hwgen.measure.built import PURPOSES, build_both, by_module, per_cycle
-from hwgen.measure.examined import Examined, as_built, examine
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.netlists.built import PURPOSES, build_both, by_module, per_cycle
+from hwgen.measure.netlists.examined import Examined, as_built, examine
+from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.measure.overhead import formats_fed
-from hwgen.measure.selection import Aim, Chosen, Score, Selected
-from hwgen.measure.tries import best_recipes
+from hwgen.measure.search.selection import Aim, Chosen, Score, Selected
+from hwgen.measure.search.tries import best_recipes
 from hwgen.power.consumption import Consumption
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray

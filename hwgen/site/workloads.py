@@ -19,9 +19,9 @@ from hwgen.cost import workloads
 from hwgen.cost.grid import Memory
 from hwgen.cost.model import EnergyCosts
 from hwgen.errors import InputError
-from hwgen.measure import core_costs
-from hwgen.measure.core_costs import MeasuredCores
-from hwgen.measure.cost import FACTORS, Machine, Whole, whole
+from hwgen.measure.workloads import cores
+from hwgen.measure.workloads.cores import MeasuredCores
+from hwgen.measure.workloads.cost import FACTORS, Machine, Whole, whole
 from hwgen.report.form import counted, number, percent
 from hwgen.report.schema import BANDWIDTH, IDLE_CORES, CostConditions, CostReport
 from hwgen.site.charts import Chart, choice, percents, quantity, titled
@@ -104,7 +104,7 @@ def _cores(source: Source, report: CostReport) -> MeasuredCores:
     configs = [NAMED[design.name] for design in report.designs if design.name in NAMED]
     if [config.as_dict() for config in configs] != [dict(design.settings) for design in report.designs]:
         raise InputError("configurations that have no name")
-    return core_costs.read(source.path.parent / report.conditions.measured.report, configs)
+    return cores.read(source.path.parent / report.conditions.measured.report, configs)
 
 
 def _recorded(report: CostReport) -> Grid:

@@ -21,7 +21,7 @@ from hwgen.netlist.link import link
 from hwgen.report.json_schema import CONFIGURATION
 
 if TYPE_CHECKING:
-    from hwgen.measure.flow import Design, Flow
+    from hwgen.measure.netlists.flow import Design, Flow
     from hwgen.measure.overhead import Overhead
 
 DIRECTORY = Path(os.environ.get("HWGEN_LIBERTY_DIR", Path(__file__).parents[2] / os.pardir / "shared" / "liberty"))
@@ -434,7 +434,7 @@ def overhead(cache: Path) -> "Overhead":
     # Here, since it takes a second that most tests do not need.
     from hwgen.config import TensorCoreConfig
     from hwgen.mapping.yosys import RECIPES
-    from hwgen.measure.flow import Flow
+    from hwgen.measure.netlists.flow import Flow
     from hwgen.measure.overhead import Stimulus, measure
 
     pair = [TensorCoreConfig(f"{name}-single", name, name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]

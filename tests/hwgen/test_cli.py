@@ -15,8 +15,8 @@ from safetensors.numpy import save_file
 from hwgen.cells import libraries, reader
 from hwgen.cli.study import default_stem
 from hwgen.config import DEFAULT_PIPELINE, NAMED
+from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.requests import OverheadRequest
-from hwgen.measure.stimulus import Stimulus
 from sim import golden
 
 REPORTS = Path(__file__).parents[2] / "reports"
@@ -258,7 +258,7 @@ def test_cost_without_a_report_of_ones_own(run, tmp_path: Path, monkeypatch: pyt
     """In an empty directory it is a report that comes with the package, and a line says so."""
     (tmp_path / "shipped").mkdir()
     _measured("overhead-blackwell.json", tmp_path / "shipped" / "overhead-blackwell.json")
-    for module in ("hwgen.measure.core_costs", "hwgen.report.shipped"):
+    for module in ("hwgen.measure.workloads.cores", "hwgen.report.shipped"):
         monkeypatch.setattr(f"{module}.shipped", lambda: tmp_path / "shipped")
     status, out, err = run("cost", "--model", "qwen3-8b", "--vs", "nvfp4-blackwell", "--json")
     assert status == 0

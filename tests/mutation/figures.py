@@ -93,7 +93,7 @@ SUITES: dict[str, Sequence[str]] = {
     "hwgen/timing/loads.py": (f"{_TIMING}/test_loads.py", f"{_TIMING}/test_analysis.py"),
     "hwgen/timing/paths.py": (f"{_TIMING}/test_analysis.py",),
     "hwgen/timing/wires.py": (f"{_TIMING}/test_wires.py", f"{_TIMING}/test_loads.py"),
-    "hwgen/measure/quantisers.py": ("tests/hwgen/measure/test_quantisers.py",),
+    "hwgen/measure/quantisers/table.py": ("tests/hwgen/measure/quantisers/test_table.py",),
     "sim/golden/quantize.py": ("tests/sim/golden/test_quantize.py", "tests/sim/golden/test_tensors_of_others.py"),
 }
 """The files that compute figures, and the tests that are run on their mutants, quick ones first."""

@@ -31,7 +31,7 @@ from hwgen.cost.grid import Memory
 from hwgen.cost.model import EnergyCosts
 from hwgen.errors import InputError, ToolError
 from hwgen.files import write_all
-from hwgen.measure import core_costs, cost
+from hwgen.measure.workloads import cores, cost
 from hwgen.netlist.link import link
 from hwgen.power import activity
 from hwgen.power import estimate as power
@@ -278,13 +278,13 @@ COMPARED = [config.TensorCoreConfig(**design.settings) for design in schema.load
 
 
 @pytest.fixture(scope="module")
-def measured() -> core_costs.MeasuredCores:
-    return core_costs.read(REPORTS / "overhead.json", COMPARED)
+def measured() -> cores.MeasuredCores:
+    return cores.read(REPORTS / "overhead.json", COMPARED)
 
 
 @fuzzed(60)
 @given(st.sampled_from(sorted(LISTS)), st.data())
-def test_gemm_lists(tmp_path: Path, measured: core_costs.MeasuredCores, suffix: str, data: st.DataObject) -> None:
+def test_gemm_lists(tmp_path: Path, measured: cores.MeasuredCores, suffix: str, data: st.DataObject) -> None:
     path = tmp_path / f"list{suffix}"
     path.write_bytes(data.draw(damaged(LISTS[suffix])))
     with refusals(path):
@@ -391,7 +391,7 @@ def test_reports_behind_a_cost(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "report.json"
     path.write_bytes(data)
     with refusals(path):
-        core_costs.read(path, COMPARED)
+        cores.read(path, COMPARED)
 
 
 def test_the_files_are_in_order(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ from hwgen import cli
 from hwgen.cells import libraries, reader
 from hwgen.cli import study
 from hwgen.mapping.cache import Cache
-from hwgen.measure import cost, explore, overhead, power
+from hwgen.measure import explore, overhead, power
+from hwgen.measure.workloads import cost
 from hwgen.package import contents
 from hwgen.report import check, kinds
 from sim import engines, gemm, verify

@@ -19,10 +19,10 @@ import dataclasses, os, signal, sys
 from pathlib import Path
 
 from hwgen import cli
-from hwgen.measure import formats
+from hwgen.measure.formats import table
 from hwgen.report import kinds
 from sim import accuracy
-from test_formats import Bench, drawn
+from test_table import Bench, drawn
 
 log, end = Path(sys.argv[1]), int(sys.argv[2])
 
@@ -48,8 +48,8 @@ def select(configs, *how, **more):
     note("built", *configs, "search")
     return found
 
-formats.select_for_cores, formats.measured = select, measured
-formats.closings = lambda *_: {}
+table.select_for_cores, table.measured = select, measured
+table.closings = lambda *_: {}
 for kind, form in kinds.FORMS.items():
     kinds.FORMS[kind] = dataclasses.replace(form, png=lambda report: b"a picture", more=lambda report: {})
 accuracy.signal_to_noise = lambda form, kind, rule: 20.0
@@ -74,7 +74,7 @@ COMMAND = (
 
 def run(place: Path, environment: dict[str, str], end: int = 0) -> int:
     """Exit status of the command, which is killed as it writes the line of this number to its log."""
-    path = os.pathsep.join(map(str, (ROOT, ROOT / "tests" / "hwgen" / "measure")))
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "tests" / "hwgen" / "measure" / "formats")))
     command = [sys.executable, "-c", DRIVER, place / "log", end, *COMMAND, "--out", place / "out"]
     done = subprocess.run(
         list(map(str, command)), env={**environment, "PYTHONPATH": path}, cwd=place, capture_output=True, text=True

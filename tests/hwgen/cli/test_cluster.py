@@ -13,10 +13,11 @@ from hwgen.cells import libraries, reader
 from hwgen.cli.study import _backend
 from hwgen.config import NAMED, resolve
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.flow import Design, Flow
-from hwgen.measure.formats import measure_formats
-from hwgen.measure.requests import FormatsRequest, Physical, Row
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.formats.table import measure_formats
+from hwgen.measure.netlists.flow import Design, Flow
+from hwgen.measure.netlists.physical import Physical
+from hwgen.measure.netlists.stimulus import Stimulus
+from hwgen.measure.requests import FormatsRequest, Row
 from hwgen.rtl.lane_array import LaneArray
 from sim import accuracy
 from sim.counterpart import counterpart

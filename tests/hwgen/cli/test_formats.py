@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from hwgen.cli.options import LANES
-from hwgen.measure import formats as module
-from hwgen.measure.requests import FormatsRequest, Physical
-from hwgen.measure.rows import BASELINE, NOT_BUILT, RULES, every
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.formats import table as module
+from hwgen.measure.formats.rows import BASELINE, NOT_BUILT, RULES, every
+from hwgen.measure.netlists.physical import Physical
+from hwgen.measure.netlists.stimulus import Stimulus
+from hwgen.measure.requests import FormatsRequest
 from hwgen.report import schema
 
 REPORTS = Path(__file__).parents[3] / "reports"

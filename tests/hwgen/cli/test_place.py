@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture
 def no_synthesis(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hwgen.measure.placement.placed", None)
+    monkeypatch.setattr("hwgen.measure.netlists.placement.placed", None)
 
 
 def test_refused(refused, no_synthesis: None, tmp_path) -> None:
@@ -21,7 +21,7 @@ def test_refused(refused, no_synthesis: None, tmp_path) -> None:
 
 def test_a_placer_that_is_not_there_is_refused_before_any_work(refused, no_synthesis: None, monkeypatch) -> None:
     monkeypatch.setattr("hwgen.layout.coloquinte.is_installed", lambda: False)
-    monkeypatch.setattr("hwgen.measure.flow.Flow.synthesise", None)
+    monkeypatch.setattr("hwgen.measure.netlists.flow.Flow.synthesise", None)
     for command in ("place", "compare", "formats"):
         assert "--placer coloquinte: is not installed" in refused(command, "--placer", "coloquinte")
     assert "--placer other: must be one of embedded, coloquinte" in refused("place", "--placer", "other")

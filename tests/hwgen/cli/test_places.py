@@ -15,7 +15,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes long, or reads far more than a place, fails a test."""
     for name in (
         "hwgen.cells.reader.load",
-        "hwgen.measure.core_costs.find",
+        "hwgen.measure.workloads.cores.find",
         "hwgen.package.contents.texts",
         "sim.engines.engine",
         "sim.verify.verify",

@@ -10,9 +10,10 @@ from hwgen.cli.options import pair
 from hwgen.cli.study import default_stem
 from hwgen.config import named
 from hwgen.measure.conditions import fingerprint
-from hwgen.measure.requests import ExploreRequest, FormatsRequest, OverheadRequest, Physical, PowerRequest
-from hwgen.measure.rows import rows_of
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.formats.rows import rows_of
+from hwgen.measure.netlists.physical import Physical
+from hwgen.measure.netlists.stimulus import Stimulus
+from hwgen.measure.requests import ExploreRequest, FormatsRequest, OverheadRequest, PowerRequest
 from hwgen.power.opensta_script import FILES
 from hwgen.report import schema
 
@@ -98,8 +99,8 @@ def test_compare_exports_a_directory_for_each_core(run, refused, tmp_path, monke
         assert recipes is conditions.chosen_recipes[config.name]
         return dict.fromkeys(FILES, f"mapped {config.name}")
 
-    monkeypatch.setattr("hwgen.measure.export.as_built", built)
-    monkeypatch.setattr("hwgen.measure.export.as_mapped", mapped)
+    monkeypatch.setattr("hwgen.measure.netlists.export.as_built", built)
+    monkeypatch.setattr("hwgen.measure.netlists.export.as_mapped", mapped)
     arguments = ("--no-cache", "--name", "c", "--out", "out", "--export", "for sta", *options)
     status, _, err = run("compare", *arguments)
     assert status == 0, err
@@ -162,7 +163,7 @@ def test_power_exports_a_directory_for_each_core(run, refused, tmp_path, monkeyp
     report = schema.from_json(json.loads((reports / "power.json").read_bytes()))
     monkeypatch.setattr("hwgen.measure.power.study", lambda *_, **__: report)
     monkeypatch.setattr(
-        "hwgen.measure.export.as_mapped",
+        "hwgen.measure.netlists.export.as_mapped",
         lambda config, *_: {kind: f"{kind} of {config.name}" for kind in ("v", "saif", "sdc", "spef", "tcl")},
     )
     status, _, err = run("power", "--export", "for sta", "--no-cache", "--name", "p", "--out", "out")

@@ -11,8 +11,8 @@ from hwgen.closure.sizing import area_cost
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.layout import lay_out, technology_of
-from hwgen.measure.checks import check_core
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.netlists.checks import check_core
+from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.netlist.link import link
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing.analysis import analyse

@@ -7,8 +7,8 @@ from hwgen.cells import libraries, reader
 from hwgen.closure.close import close
 from hwgen.closure.relief import relieve
 from hwgen.config import TensorCoreConfig
-from hwgen.measure.checks import check_core
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.netlists.checks import check_core
+from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.netlist.link import link
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing.loads import assumptions, net_loads, overloads

@@ -5,8 +5,8 @@ from hwgen.closure.classes import classes
 from hwgen.closure.repeaters import insert_repeaters
 from hwgen.config import TensorCoreConfig
 from hwgen.layout import lay_out, technology_of
-from hwgen.measure.checks import check_core
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.netlists.checks import check_core
+from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.netlist.fanout import TREE, tree_buffer
 from hwgen.netlist.link import link
 from hwgen.rtl.tensor_core import TensorCore

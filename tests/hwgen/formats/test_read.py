@@ -13,7 +13,7 @@ from hwgen.config import TensorCoreConfig, from_dict, resolve
 from hwgen.errors import InputError
 from hwgen.formats import E2M1, INT4, UE4M3
 from hwgen.formats.read import formats_of
-from hwgen.measure.rows import rows_of
+from hwgen.measure.formats.rows import rows_of
 from sim import golden
 from sim.counterpart import counterpart, resolved
 from sim.engines import AmaranthEngine

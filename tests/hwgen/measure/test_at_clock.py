@@ -16,13 +16,14 @@ from hwgen.errors import InputError
 from hwgen.mapping.area import BLOCKS
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.at_clock import excess, measure_at_clock, met_clock, next_runs
-from hwgen.measure.built import PURPOSES
 from hwgen.measure.figures import Figure
-from hwgen.measure.flow import Flow
+from hwgen.measure.netlists.built import PURPOSES
+from hwgen.measure.netlists.flow import Flow
+from hwgen.measure.netlists.physical import Physical
+from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.overhead import Overhead, measure
-from hwgen.measure.requests import OverheadRequest, Physical
-from hwgen.measure.selection import Selected
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.requests import OverheadRequest
+from hwgen.measure.search.selection import Selected
 from hwgen.report import schema
 from hwgen.report.kinds import rendered
 from hwgen.report.markdown.overhead import markdown

@@ -9,12 +9,12 @@ import pytest
 
 from hwgen.cells import libraries, reader
 from hwgen.config import TensorCoreConfig
-from hwgen.measure import energy
-from hwgen.measure.built import build
-from hwgen.measure.energy import AtWork
-from hwgen.measure.flow import Design, Flow
-from hwgen.measure.requests import Physical
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.netlists import energy
+from hwgen.measure.netlists.built import build
+from hwgen.measure.netlists.energy import AtWork
+from hwgen.measure.netlists.flow import Design, Flow
+from hwgen.measure.netlists.physical import Physical
+from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
@@ -51,7 +51,7 @@ def test_every_netlist_of_a_closure_does_what_a_simulation_says(
             sizes.append(netlist.n_cells)
             return found
 
-    monkeypatch.setattr("hwgen.measure.built.AtWork", Compared)
+    monkeypatch.setattr("hwgen.measure.netlists.built.AtWork", Compared)
     design = Design(CONFIG, kind)
     modules = mapped(design, Flow(CELLS, cache), "speed")
     build(design, modules, clock_ns, "energy", Physical(), CELLS, STIMULUS)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from hwgen.config import NAMED
-from hwgen.measure.checks import lane_outputs
-from hwgen.measure.energy import single_block
+from hwgen.measure.netlists.checks import lane_outputs
+from hwgen.measure.netlists.energy import single_block
+from hwgen.measure.netlists.stimulus import Stimulus, operands_of
 from hwgen.measure.overhead import formats_fed
 from hwgen.measure.power import situations
-from hwgen.measure.stimulus import Stimulus, operands_of
 from hwgen.report import schema
 
 CHOSEN, MIXED = NAMED["nvfp4-e0m3-multi-small"], NAMED["mixfp4-multi-small"]

@@ -11,7 +11,7 @@ from hwgen.formats import BLOCK_FORMATS
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure import conditions
 from hwgen.measure.conditions import check_pair, fingerprint, of_code
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.netlists.stimulus import Stimulus
 
 CELLS = reader.load(libraries.path("generic7"))
 

@@ -25,8 +25,8 @@ from hwgen.measure.explore import (
     variants,
     without_beaten,
 )
-from hwgen.measure.flow import Design, Flow
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.netlists.flow import Design, Flow
+from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.report import schema
 from hwgen.report.markdown import explore as tables
 from hwgen.report.plots.explore import explore_png

@@ -13,11 +13,11 @@ import pytest
 from hwgen.cells import libraries, reader
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.checks import core_inputs
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.netlists.checks import core_inputs
+from hwgen.measure.netlists.flow import Design, Flow
+from hwgen.measure.netlists.stimulus import HALF_RATE_ELEMENTS, Stimulus, half_rate
 from hwgen.measure.overhead import Overhead, measure
 from hwgen.measure.power import situations, study
-from hwgen.measure.stimulus import HALF_RATE_ELEMENTS, Stimulus, half_rate
 from hwgen.netlist.link import link
 from hwgen.power.activity import simulate
 from hwgen.report import check, schema

@@ -9,12 +9,12 @@ from hwgen.cells import libraries, reader
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping.area import BLOCKS
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.built import PURPOSES
 from hwgen.measure.kept import KeptFlow
-from hwgen.measure.requests import Physical
+from hwgen.measure.netlists.built import PURPOSES
+from hwgen.measure.netlists.physical import Physical
+from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.runs import Run, measured
-from hwgen.measure.selection import Aim, Score, Selected
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.search.selection import Aim, Score, Selected
 
 CELLS = reader.load(libraries.path("generic7"))
 # The core of test_at_clock, so that both find its syntheses in one cache.
@@ -50,7 +50,7 @@ def test_a_run_is_built_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def build(*_: object, **__: object) -> None:
         raise NotReadError
 
-    monkeypatch.setattr("hwgen.measure.built.build", build)
+    monkeypatch.setattr("hwgen.measure.netlists.built.build", build)
     assert run_of(cache, aim) == built
     for other in (dataclasses.replace(aim, clock_ns=2.1), dataclasses.replace(aim, stimulus=Stimulus(seed=2))):
         with pytest.raises(NotReadError):

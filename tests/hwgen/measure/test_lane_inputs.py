@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Value
 from amaranth.sim import Simulator
 
 from hwgen.config import TensorCoreConfig
-from hwgen.measure.checks import lane_inputs, lane_outputs
+from hwgen.measure.netlists.checks import lane_inputs, lane_outputs
 from hwgen.rtl.dot import beside
 from hwgen.rtl.lane_array import LaneArray
 from sim.random import random_steps

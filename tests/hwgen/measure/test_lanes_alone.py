@@ -10,16 +10,16 @@ from hwgen.cells.library import Library
 from hwgen.config.named import find
 from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure import core_costs
 from hwgen.measure.at_clock import measure_at_clock
-from hwgen.measure.choice import TOPS
-from hwgen.measure.flow import Flow
+from hwgen.measure.netlists.flow import TOPS, Flow
+from hwgen.measure.netlists.physical import Physical
+from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.overhead import Overhead, measure
-from hwgen.measure.reach import select_lane_arrays
 from hwgen.measure.recorded import selected_by
-from hwgen.measure.requests import OverheadRequest, Physical
-from hwgen.measure.selection import Aim, Score
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.requests import OverheadRequest
+from hwgen.measure.search.reach import select_lane_arrays
+from hwgen.measure.search.selection import Aim, Score
+from hwgen.measure.workloads import cores
 from hwgen.report import schema
 from hwgen.report.check import findings
 from hwgen.report.kinds import rendered
@@ -74,7 +74,7 @@ def test_each_purpose_takes_the_recipe_that_is_best_for_it(cells: Library, monke
     def built(wanted: Any, purpose: str, aim: Aim, flow: Flow) -> dict[Any, Score]:
         return {(config, how.name): known[purpose, how.name] for config, how in wanted}
 
-    monkeypatch.setattr("hwgen.measure.reach._arrays_built", built)
+    monkeypatch.setattr("hwgen.measure.search.reach._arrays_built", built)
     aim = Aim(CLOCK, Physical(), STIMULUS)
     found = select_lane_arrays({config.name: config for config in PAIR}, AMONG, aim, Flow(cells))
     for config in PAIR:
@@ -111,9 +111,9 @@ def test_nothing_takes_it_for_a_report_on_cores(built: Overhead, cells: Library,
     request = OverheadRequest(*PAIR, STIMULUS, clock_ns=CLOCK, physical=Physical("fanout"), runs=1)
     assert selected_by(report, request, cells) is None
     with pytest.raises(InputError, match="has lane arrays alone"):
-        core_costs.read(path, list(PAIR))
+        cores.read(path, list(PAIR))
     # Of this directory there is none, so it is one of those that come with hwgen.
-    assert core_costs.find(list(PAIR), tmp_path).path.parent != tmp_path
+    assert cores.find(list(PAIR), tmp_path).path.parent != tmp_path
     assert ordered([(Source(path, path.read_bytes(), report), report)]) == []
     assert any("1 run" in line for line in findings(report))
 

@@ -13,11 +13,11 @@ from hwgen.mapping import area
 from hwgen.mapping.area import BLOCKS, Job, Source, plan
 from hwgen.mapping.cache import Cache
 from hwgen.mapping.yosys import RECIPES, synthesise
-from hwgen.measure.checks import VECTORS
 from hwgen.measure.figures import Figure
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.netlists.checks import VECTORS
+from hwgen.measure.netlists.flow import Design, Flow
+from hwgen.measure.netlists.stimulus import TRAFFIC, Stimulus, operands_of
 from hwgen.measure.overhead import Overhead, measure
-from hwgen.measure.stimulus import TRAFFIC, Stimulus, operands_of
 from hwgen.netlist.fanout import LIMIT
 from hwgen.netlist.link import link
 from hwgen.report.schema import ENTERING, SCOPES, Cycles, Operand, Operands

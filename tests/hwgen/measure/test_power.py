@@ -14,11 +14,11 @@ from hwgen.cells import libraries, reader
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.energy import core_activity
-from hwgen.measure.export import WAVES, as_mapped
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.netlists.energy import core_activity
+from hwgen.measure.netlists.export import WAVES, as_mapped
+from hwgen.measure.netlists.flow import Design, Flow
+from hwgen.measure.netlists.stimulus import TRAFFIC, Stimulus
 from hwgen.measure.power import SHARES, situations, study
-from hwgen.measure.stimulus import TRAFFIC, Stimulus
 from hwgen.netlist.link import link
 from hwgen.power.estimate import KINDS
 from hwgen.power.glitch import Gates

@@ -11,13 +11,14 @@ from hwgen.cli.options import LANES
 from hwgen.config import NAMED, named
 from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.built import PURPOSES
-from hwgen.measure.flow import DESIGNS, Design
+from hwgen.measure.formats.rows import BASELINE, rows_of
+from hwgen.measure.netlists.built import PURPOSES
+from hwgen.measure.netlists.flow import DESIGNS, Design
+from hwgen.measure.netlists.physical import Physical
+from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.recorded import pair_found_before, rows_found_before, rows_selected_by, selected_by
-from hwgen.measure.requests import FormatsRequest, OverheadRequest, Physical, Row
-from hwgen.measure.rows import BASELINE, rows_of
-from hwgen.measure.selection import Selected
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.requests import FormatsRequest, OverheadRequest, Row
+from hwgen.measure.search.selection import Selected
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore

@@ -10,13 +10,13 @@ from hwgen.closure.close import Closure
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure import runs as module
-from hwgen.measure import tries
-from hwgen.measure.built import PURPOSES
-from hwgen.measure.flow import Flow
-from hwgen.measure.requests import Physical
+from hwgen.measure.netlists.built import PURPOSES
+from hwgen.measure.netlists.flow import Flow
+from hwgen.measure.netlists.physical import Physical
+from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.runs import Run, measured
-from hwgen.measure.selection import Aim, Score, Selected
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.search import tries
+from hwgen.measure.search.selection import Aim, Score, Selected
 from hwgen.power.consumption import Consumption
 
 CLOCK = 2.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hwgen.cells import libraries
-from hwgen.measure.clock import USUAL
+from hwgen.measure.netlists.clock import USUAL
 from hwgen.package.constraints import DEFAULT_CLOCK, IO_FRACTION, Clock, constraints
 from hwgen.package.platform import DEFAULT_PLATFORM, platform_of
 from hwgen.verilog import describe

@@ -10,7 +10,7 @@ import pytest
 from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig, named
 from hwgen.errors import ToolError
 from hwgen.formats import BLOCK_FORMATS
-from hwgen.measure.rows import BASELINE, rows_of, with_products
+from hwgen.measure.formats.rows import BASELINE, rows_of, with_products
 from sim import verify
 from sim.verify.goals import exponent_span, goals, largest_sum
 

@@ -1,0 +1,116 @@
+"""What a report on quantisers says of those that write the operands of measured cores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hwgen.config.quantiser import QUANTISERS
+from hwgen.errors import InputError
+from hwgen.measure.workloads.cores import MeasuredCores
+from hwgen.report import schema
+from hwgen.report.schema import QuantiserReport
+from hwgen.report.shipped import shipped
+from hwgen.stats import Ratio
+
+__all__ = ["QuantiserCosts", "find", "read"]
+
+_NAME = "quantisers.json"
+
+
+@dataclass(frozen=True)
+class QuantiserCosts:
+    """Energy of the quantisers beside some cores.
+
+    Parameters
+    ----------
+    fj
+        Of an element, in fJ, by name of the core; nothing where it is not included.
+    ratio
+        Of the second core's quantiser to the first one's, with the interval of the report; None where it has none.
+    path
+        The report; None without one.
+    """
+
+    fj: dict[str, float]
+    ratio: Ratio | None = None
+    path: Path | None = None
+
+
+def find(measured: MeasuredCores, directory: Path) -> QuantiserCosts:
+    """Energies of the quantisers beside some cores, from ``quantisers.json`` in a directory or of the package.
+
+    Parameters
+    ----------
+    measured
+        The cores, and the library they are of.
+    directory
+        Where to look first; need not be there.
+
+    Returns
+    -------
+    QuantiserCosts
+        Nothing where no report is of the library and the clock, and has the quantiser of each core.
+    """
+    for path in (directory / _NAME, shipped() / _NAME):
+        if path.is_file():
+            try:
+                return read(path, measured)
+            except InputError:
+                continue  # of another library or clock, or without one of the quantisers: not what is looked for
+    return QuantiserCosts({})
+
+
+def read(path: Path, measured: MeasuredCores) -> QuantiserCosts:
+    """Energies of the quantisers that write operand A of some cores.
+
+    Each is the one that is called by the format of the operand, with the rule and the widths that it has by default.
+
+    Parameters
+    ----------
+    path
+        A report of kind ``quantisers``.
+    measured
+        The cores.
+
+    Raises
+    ------
+    InputError
+        Unreadable, of another kind, library or clock, or without a quantiser of a core.
+    """
+    report = schema.load(path)
+    if not isinstance(report, QuantiserReport):
+        raise InputError(f"report {str(path)!r}: kind {report.kind!r}; must be one of 'hwgen quantiser compare'")
+    library, clock_ns = report.conditions.flow.library.name, report.conditions.clock_ns
+    if library != measured.library or not math.isclose(clock_ns, measured.clock_ns):
+        raise InputError(
+            f"report {str(path)!r}: is of {library} at {clock_ns:g} ns; must be of {measured.library} at"
+            f" {measured.clock_ns:g} ns, as the cores are"
+        )
+    figures = [each for each in report.results if (each.metric, each.block) == ("energy per number", schema.TOTAL)]
+    energies = {name: value for figure in figures for name, value in figure.values.items()}
+    taken = {}
+    for core in measured.cores.values():
+        name = f"{core.config.formats[0].name}-quantiser"
+        if name not in energies or report.conditions.quantisers[name] != QUANTISERS[name].as_dict():
+            raise InputError(
+                f"report {str(path)!r}: has no {name}, which {core.config.name} needs;"
+                " 'hwgen quantiser compare' measures it where there is one"
+            )
+        taken[core.config.name] = name
+    return QuantiserCosts(
+        {core: energies[name] for core, name in taken.items()}, _ratio(figures, *taken.values()), path
+    )
+
+
+def _ratio(figures: Iterable[schema.Figure], first: str, second: str | None = None) -> Ratio | None:
+    """Of two quantisers, with the interval of the comparison of both if there is one."""
+    if first == second:
+        return Ratio(1, 1, 1)
+    for figure in figures:
+        if figure.overhead is not None and {*figure.values} == {first, second}:
+            ratio = Ratio.of(figure.overhead)
+            return ratio if next(iter(figure.values)) == first else ratio.inverse
+    return None
