@@ -23,27 +23,28 @@ def _distance(x, y, i, j):
 
 
 @inner
-def _tree(x, y, n, parent, near):
-    """Minimum spanning tree of n points (Prim): fills ``parent``, returns its length."""
-    total = 0.0
-    for i in range(n):
-        near[i] = _distance(x, y, 0, i)
-        parent[i] = 0
+def _tree(x, y, n, parent, near, left):
+    """Minimum spanning tree of n points (Prim): fills ``parent``, returns its length. ``left`` is room for n points."""
+    total, best, chosen = 0.0, 1e30, -1
     parent[0] = -1
-    near[0] = -1.0
-    for _ in range(n - 1):
-        best, chosen = 1e30, -1
-        for i in range(n):
-            if 0.0 <= near[i] < best:
-                best, chosen = near[i], i
+    for i in range(1, n):
+        near[i], parent[i], left[i - 1] = _distance(x, y, 0, i), 0, i
+        if near[i] < best:
+            best, chosen = near[i], i
+    for count in range(n - 1, 0, -1):
         total += best
-        near[chosen] = -1.0
-        for i in range(n):
-            if near[i] >= 0.0:
-                distance = _distance(x, y, chosen, i)
-                if distance < near[i]:
-                    near[i] = distance
-                    parent[i] = chosen
+        joined, best, place = chosen, 1e30, 0
+        for k in range(count):
+            i = left[k]
+            if i == joined:
+                continue
+            distance = _distance(x, y, joined, i)
+            if distance < near[i]:
+                near[i], parent[i] = distance, joined
+            if near[i] < best:
+                best, chosen = near[i], i
+            left[place] = i
+            place += 1
     return total
 
 
@@ -53,50 +54,65 @@ def _median(a, b, c):
 
 
 @inner
-def _steiner(x, y, n, parent, near):
+def _saved(x, y, a, b, middle):
+    """What a tree gets shorter by where the edges from a point to two others set out as one."""
+    at_x = _median(x[a], x[b], x[middle])
+    at_y = _median(y[a], y[b], y[middle])
+    return (
+        _distance(x, y, a, middle)
+        + _distance(x, y, b, middle)
+        - abs(at_x - x[a])
+        - abs(at_y - y[a])
+        - abs(at_x - x[b])
+        - abs(at_y - y[b])
+        - abs(at_x - x[middle])
+        - abs(at_y - y[middle])
+    )
+
+
+@inner
+def _best_pair(x, y, n, parent, length, last, before):
+    """The two edges at one point that save most where they set out as one: their other ends, and that point.
+
+    ``a`` is a point, the point between is its parent, and ``b`` is the parent's own parent, or a child of it that comes
+    before ``a``. Of trees as short, that counts whose later end comes first. The point between is -1 where none is
+    clearly shorter. ``last`` and ``before`` are room for n points: the last child of each so far, and that before it.
+    """
+    best, best_a, best_b, best_middle = length - 1e-9 * (length + 1.0), -1, -1, -1
+    best_later = best_earlier = n
+    for i in range(n):
+        last[i] = -1
+    for a in range(n):
+        middle = parent[a]
+        if middle < 0:
+            continue
+        above, child = parent[middle], last[middle]
+        before[a], last[middle] = child, a
+        b = above if above >= 0 else child
+        later, earlier = (max(a, middle), min(a, middle)) if above >= 0 else (a, child)
+        while b >= 0:
+            shorter = length - _saved(x, y, a, b, middle)
+            earliest = later < best_later or (later == best_later and earlier < best_earlier)
+            if shorter < best or (shorter == best and best_middle >= 0 and earliest):
+                best, best_a, best_b, best_middle = shorter, a, b, middle
+                best_later, best_earlier = later, earlier
+            b = child if b == above else before[b]
+            later, earlier = a, b
+    return best_a, best_b, best_middle
+
+
+@inner
+def _steiner(x, y, n, parent, near, left, before):
     """Points of a Steiner tree over the first n; ``x`` and ``y`` have room for those that are added."""
     pins = n
-    length = _tree(x, y, n, parent, near)
+    length = _tree(x, y, n, parent, near, left)
     while n < 2 * pins - 2:
-        best, best_x, best_y = length - 1e-9 * (length + 1.0), 0.0, 0.0
-        found = False
-        # The median of a point, its parent and another neighbour of the parent: where two edges could be one.
-        for i in range(n):
-            for j in range(i):
-                middle = -1
-                if parent[i] == j and parent[j] >= 0:
-                    middle = j
-                    a, b = i, parent[j]
-                elif parent[j] == i and parent[i] >= 0:
-                    middle = i
-                    a, b = j, parent[i]
-                elif parent[i] >= 0 and parent[i] == parent[j]:
-                    middle = parent[i]
-                    a, b = i, j
-                if middle < 0:
-                    continue
-                at_x = _median(x[a], x[b], x[middle])
-                at_y = _median(y[a], y[b], y[middle])
-                if (at_x == x[middle]) and (at_y == y[middle]):
-                    continue
-                saved = (
-                    _distance(x, y, a, middle)
-                    + _distance(x, y, b, middle)
-                    - abs(at_x - x[a])
-                    - abs(at_y - y[a])
-                    - abs(at_x - x[b])
-                    - abs(at_y - y[b])
-                    - abs(at_x - x[middle])
-                    - abs(at_y - y[middle])
-                )
-                if length - saved < best:
-                    best, best_x, best_y = length - saved, at_x, at_y
-                    found = True
-        if not found:
+        a, b, middle = _best_pair(x, y, n, parent, length, left, before)
+        if middle < 0:
             break
-        x[n], y[n] = best_x, best_y
+        x[n], y[n] = _median(x[a], x[b], x[middle]), _median(y[a], y[b], y[middle])
         n += 1
-        length = _tree(x, y, n, parent, near)
+        length = _tree(x, y, n, parent, near, left)
     return n
 
 
@@ -132,15 +148,15 @@ def _three(x, y, parent):
 
 
 @borrowing
-def _grown(x, y, n, parent, near):
+def _grown(x, y, n, parent, near, left, before):
     """Points of a Steiner tree over the first n."""
     if n < 3 or n > _LARGE:
-        _tree(x, y, n, parent, near)
+        _tree(x, y, n, parent, near, left)
         return n
     if n == 3:
         _three(x, y, parent)
         return 4
-    return _steiner(x, y, n, parent, near)
+    return _steiner(x, y, n, parent, near, left, before)
 
 
 @compiled
@@ -148,6 +164,7 @@ def _lengths(start, pin_x, pin_y, most, pin):
     lengths, ways = np.zeros(len(start) - 1), np.zeros(len(start) - 1)
     x, y, below = np.empty(2 * most), np.empty(2 * most), np.empty(2 * most)
     parent, near = np.empty(2 * most, np.int64), np.empty(2 * most)
+    left, before = np.empty(2 * most, np.int64), np.empty(2 * most, np.int64)
     for net in range(len(lengths)):
         first = start[net]
         n = start[net + 1] - first
@@ -158,7 +175,7 @@ def _lengths(start, pin_x, pin_y, most, pin):
         if n == 2:
             lengths[net] = ways[net] = _distance(x, y, 0, 1)
             continue
-        points = _grown(x, y, n, parent, near)
+        points = _grown(x, y, n, parent, near, left, before)
         for i in range(1, points):
             lengths[net] += _distance(x, y, i, parent[i])
         ways[net] = _way(x, y, n, points, parent, below, lengths[net], pin)
@@ -237,7 +254,7 @@ def steiner_tree(x: np.ndarray, y: np.ndarray, directness: float = 0.0) -> tuple
         _direct(at_x, at_y, n, parent, near, np.empty(n), directness)
         points = _shared(at_x, at_y, n, parent)
     else:
-        points = _grown(at_x, at_y, n, parent, near)
+        points = _grown(at_x, at_y, n, parent, near, np.empty_like(parent), np.empty_like(parent))
     return at_x[:points], at_y[:points], parent[:points]
 
 
