@@ -13,6 +13,7 @@ from hwgen.config import NAMED, resolve, resolve_pair
 from hwgen.formats import BLOCK_FORMATS, Bounds
 from hwgen.measure.formats.rows import TWICE, every, rows_of
 from hwgen.measure.workloads.cores import find, read
+from hwgen.report import schema
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -56,6 +57,20 @@ def test_a_cost_finds_its_report(arguments):
     cores = [NAMED[core] for core in (given["baseline"], given["name"]) if core]
     measured = read(ROOT / given["report_file"], cores) if given["report_file"] else find(cores, ROOT / "reports")
     assert list(measured.cores) == [core.name for core in cores]
+
+
+def test_the_page_on_costs_names_the_cores_that_reports_are_on():
+    """By the last word of their names, as the sentence has them."""
+    named = {"small": ("nvfp4", "mixfp4", "nvint4", "mixfp4-weights"), "blackwell": ("nvfp4", "mixfp4")}
+    named["multi-small"] = ("nvfp4", "mixfp4", "nvfp4-e0m3")
+    reports = [schema.load(path) for path in sorted((ROOT / "reports").glob("overhead*.json"))]
+    designs = {design.name for report in reports for design in report.designs}
+    assert designs == {f"{form}-{size}" for size, forms in named.items() for form in forms}
+    page = " ".join((ROOT / "docs" / "cost.md").read_text(encoding="utf-8").split())
+    assert (
+        "They are on `nvfp4`, `mixfp4`, `nvint4` and `mixfp4-weights` in `small`, on `nvfp4-blackwell` and"
+        " `mixfp4-blackwell`, and on `nvfp4`, `mixfp4` and `nvfp4-e0m3` in `multi-small`."
+    ) in page
 
 
 def test_a_page_shows_every_command():

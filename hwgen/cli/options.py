@@ -172,7 +172,9 @@ def check_placer(name: str) -> None:
     if name not in PLACERS:
         raise InputError(f"--placer {name}: must be one of {', '.join(PLACERS)}")
     if name == "coloquinte" and not is_installed():
-        raise InputError("--placer coloquinte: is not installed; pip install 'hwgen[place]', or take embedded")
+        raise InputError(
+            "--placer coloquinte: is not installed; pip install '.[place]' in the checkout, or take embedded"
+        )
 
 
 def check_lanes(asked: tuple[str, ...]) -> None:

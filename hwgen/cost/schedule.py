@@ -1,6 +1,6 @@
 """The schedule of a GEMM on one core, and its cycles in closed form.
 
-Output-stationary: a tile of rows x columns outputs takes ``ceil(K / 16 G)`` steps, then its results leave. Tiles of
+Output-stationary: a tile of rows x columns outputs takes ``ceil(K / depth)`` steps, then its results leave. Tiles of
 all products of a batch form one list. A core whose accumulation loop takes T cycles works on T tiles by turns, a
 round; where the last round has fewer, empty steps keep their turns::
 
@@ -73,7 +73,7 @@ def _ceil(value: NDArray[np.int64], by: NDArray[np.int64] | int) -> NDArray[np.i
 
 
 def steps_per_tile(config: TensorCoreConfig, gemms: Gemms) -> NDArray[np.int64]:
-    """ceil(K / 16 G), (L,); at half the rate ceil(K / 8 G)."""
+    """ceil(K / depth), (L,), with the depth of a step, at half the rate half of it."""
     return _ceil(gemms.k, np.where(gemms.half, config.depth // 2, config.depth))
 
 

@@ -53,8 +53,8 @@ def place(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """
     if not is_installed():
         raise InputError(
-            "placer 'coloquinte': is not installed; pip install 'hwgen[place]' (CPython 3.10 to 3.12 on Linux x86-64),"
-            " or take 'embedded'"
+            "placer 'coloquinte': is not installed; pip install '.[place]' in the checkout (CPython 3.10 to 3.12 on"
+            " Linux x86-64), or take 'embedded'"
         )
     rows = problem.rows
     high = max(round(rows.height / rows.site), 1)

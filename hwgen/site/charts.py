@@ -79,7 +79,7 @@ def converter() -> Any:
         import vl_convert
     except ImportError:
         raise InputError(
-            "the page needs the package vl-convert-python, the extra 'site': pip install 'hwgen[site]'"
+            "the page needs the package vl-convert-python, the extra 'site': pip install '.[site]' in the checkout"
         ) from None
     return vl_convert
 

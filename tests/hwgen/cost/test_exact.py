@@ -15,8 +15,14 @@ from hwgen.cost.stream import stream
 from sim import engines, golden, tensors
 from sim.steps import schedule as schedule_of_operands
 
-BEFORE = (), ("terms",), ("operands", "terms"), ("operands", "sums", "terms"), ("decoded", "tree", "factors", "terms")
-LOOP = (), ("total",), ("aligned", "normal"), ("aligned", "total", "normal"), LOOP_REGISTERS
+BEFORE = (
+    *((), ("terms",), ("operands", "terms"), ("operands", "sums", "terms"), ("decoded", "tree", "factors", "terms")),
+    *(("decoded", "tree", "sums", "factors", "terms"), ("operands", "decoded", "tree", "sums", "factors", "terms")),
+)
+LOOP = (
+    *((), ("total",), ("aligned", "normal"), ("aligned", "total", "normal")),
+    *(("compared", "aligned", "total", "normal"), LOOP_REGISTERS),
+)
 CORES = [
     TensorCoreConfig("tiny", *[("nvfp4", "mixfp4")[(len(one) + len(other)) % 2]] * 2, 1, 1, 1, pipeline=(*one, *other))
     for one, other in itertools.product(BEFORE, LOOP)
@@ -37,7 +43,7 @@ patterns = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     config=cores,
     shape=st.tuples(sizes, sizes, st.integers(1, 50), st.integers(1, 2)),
