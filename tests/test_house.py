@@ -30,7 +30,7 @@ FLOORS = (
 INNER = (
     {"hwgen.measure.netlists"},
     {"hwgen.measure.search", "hwgen.measure.workloads"},
-    {"hwgen.measure.formats", "hwgen.measure.quantisers"},
+    {"hwgen.measure.explore", "hwgen.measure.formats", "hwgen.measure.quantisers"},
 )
 """Rooms within a room, likewise."""
 

@@ -63,7 +63,8 @@ def command(
 
     Writes NAME.md, .csv, .json and .png to the reports directory.
     """
-    from hwgen.measure.explore import explore, variants
+    from hwgen.measure.explore.study import explore
+    from hwgen.measure.explore.ways import variants
 
     pair = options.pair(size, baseline, candidate, clock_gating)
     ways = tuple(() if text == "none" else tuple(text.split(",")) for text in pipelines)

@@ -27,7 +27,8 @@ from hwgen.measure.requests import OverheadRequest
 from hwgen.measure.runs import BUILT, Run, measured
 from hwgen.measure.search.choice import Owner
 from hwgen.measure.search.reach import select_for_cores, select_lane_arrays
-from hwgen.measure.search.selection import Aim, Chosen, Selected
+from hwgen.measure.search.score import Aim
+from hwgen.measure.search.selected import Chosen, Selected
 from hwgen.report import schema
 from hwgen.report.precision import asked, half_width
 from hwgen.stats import FEWEST

@@ -22,7 +22,7 @@ from hwgen.measure.conditions import fingerprint
 from hwgen.measure.netlists.examined import Examined
 from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.measure.runs import Run
-from hwgen.measure.search.selection import Score
+from hwgen.measure.search.score import Score
 from hwgen.power.consumption import Consumption
 from hwgen.report import schema
 from sim.counterpart import counterpart

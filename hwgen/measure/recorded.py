@@ -18,7 +18,7 @@ from hwgen.measure.netlists.built import PURPOSES
 from hwgen.measure.netlists.clock import usual
 from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.requests import FormatsRequest, OverheadRequest
-from hwgen.measure.search.selection import Selected
+from hwgen.measure.search.selected import Selected
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # the command line shows the defaults, and what these import 
     from hwgen.config import TensorCoreConfig
     from hwgen.config.quantiser import QuantiserConfig
     from hwgen.measure.netlists.stimulus import Stimulus
-    from hwgen.measure.search.selection import Selected
+    from hwgen.measure.search.selected import Selected
 
 __all__ = [
     "CORE_SIZES",
@@ -79,7 +79,7 @@ class OverheadRequest:
 
 @dataclass(frozen=True)
 class ExploreRequest:
-    """The best of many ways to build two configurations, see `hwgen.measure.explore.explore`.
+    """The best of many ways to build two configurations, see `hwgen.measure.explore.study.explore`.
 
     Parameters
     ----------

@@ -22,7 +22,8 @@ from hwgen.measure.netlists.built import PURPOSES, build_both, by_module, per_cy
 from hwgen.measure.netlists.examined import Examined, as_built, examine
 from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.measure.overhead import formats_fed
-from hwgen.measure.search.selection import Aim, Chosen, Score, Selected
+from hwgen.measure.search.score import Aim, Score
+from hwgen.measure.search.selected import Chosen, Selected
 from hwgen.measure.search.tries import best_recipes
 from hwgen.power.consumption import Consumption
 from hwgen.rtl.hierarchy import Block

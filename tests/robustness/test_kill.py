@@ -31,7 +31,8 @@ from hwgen import cli
 from hwgen.cells import libraries, reader
 from hwgen.cli import study
 from hwgen.mapping.cache import Cache
-from hwgen.measure import explore, overhead, power
+from hwgen.measure import overhead, power
+from hwgen.measure.explore import study as explore
 from hwgen.measure.workloads import cost
 from hwgen.package import contents
 from hwgen.report import check, kinds

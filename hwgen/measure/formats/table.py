@@ -34,7 +34,8 @@ from hwgen.measure.overhead import of_scope
 from hwgen.measure.requests import FormatsRequest, Row
 from hwgen.measure.runs import Run, measured
 from hwgen.measure.search.reach import select_for_cores
-from hwgen.measure.search.selection import Aim, Selected
+from hwgen.measure.search.score import Aim
+from hwgen.measure.search.selected import Selected
 from hwgen.report import schema
 from hwgen.stats import FEWEST, paired
 from sim.counterpart import counterpart

@@ -17,7 +17,9 @@ from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
 from hwgen.measure.netlists.built import by_module
 from hwgen.measure.netlists.flow import Flow
-from hwgen.measure.search.selection import PILOTS, Chosen, Score, first_best
+from hwgen.measure.search.score import Score, first_best
+from hwgen.measure.search.selected import Chosen
+from hwgen.measure.search.selection import PILOTS
 from hwgen.netlist.link import link
 from hwgen.timing import analysis as timing
 

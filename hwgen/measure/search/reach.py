@@ -45,21 +45,9 @@ from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
 from hwgen.measure.netlists.built import PURPOSES
 from hwgen.measure.netlists.flow import Design, Flow
-from hwgen.measure.search.selection import (
-    APART,
-    MORE_PILOTS,
-    OF_LANES,
-    PILOTS,
-    Aim,
-    Chosen,
-    Score,
-    Selected,
-    first_best,
-    following,
-    scored,
-    select,
-    variants,
-)
+from hwgen.measure.search.score import Aim, Score, first_best, scored
+from hwgen.measure.search.selected import OF_LANES, Chosen, Selected, following, variants
+from hwgen.measure.search.selection import APART, MORE_PILOTS, PILOTS, select
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 

@@ -3,7 +3,7 @@
 Whole cores take long to build, and an element of one is like all others. So the search builds cores of one row and one
 column: the modules of an element are those of any array, and so are the operand decoders. But the decoders and
 registers at the edge of an array serve several elements. So what they cost counts only by its share of one element, see
-`shared`. The netlists are of perturbations that no measured run has, here called draws.
+`hwgen.measure.search.score.shared`. The netlists are of perturbations that no measured run has, here called draws.
 
 1. Each recipe serves all modules alike. The best becomes the choice.
    With a slot, this choice then tells which slots are worth a closer look, each with one kind of lanes.
@@ -24,46 +24,23 @@ are not tried: see `_Search.around`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import TypeVar
 
-import numpy as np
-
-from hwgen.cells.library import Library
-from hwgen.config import SLOTS, TensorCoreConfig
+from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
-from hwgen.measure.netlists.built import PURPOSES, build, by_module, energies, per_cycle, spent
+from hwgen.measure.netlists.built import PURPOSES
 from hwgen.measure.netlists.clock import rounded_up
-from hwgen.measure.netlists.energy import core_energy
-from hwgen.measure.netlists.flow import DESIGNS, Design, Flow
-from hwgen.measure.netlists.physical import Physical
-from hwgen.measure.netlists.stimulus import Stimulus
-from hwgen.power.glitch import Gates
-from hwgen.rtl.hierarchy import Block
-from hwgen.rtl.lane_array import LaneArray
+from hwgen.measure.netlists.flow import Design, Flow
+from hwgen.measure.search.score import Aim, Score, first_best, scored, shared
+from hwgen.measure.search.selected import OF_LANES, Chosen, Selected, following, variants
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = [
-    "APART",
-    "MORE_PILOTS",
-    "OF_LANES",
-    "PILOTS",
-    "Aim",
-    "Chosen",
-    "Score",
-    "Selected",
-    "first_best",
-    "following",
-    "scored",
-    "select",
-    "shared",
-    "variants",
-]
+__all__ = ["APART", "MORE_PILOTS", "PILOTS", "select"]
 
 PILOTS = (1001, 1002, 1003)
 """Perturbations of the netlists that the search looks at."""
@@ -71,16 +48,11 @@ PILOTS = (1001, 1002, 1003)
 MORE_PILOTS = (1003, 1004, 1005, 1006)
 """Those that whole cores are built by besides the first two, where these leave it open which is the best."""
 
-Chosen = dict[str, Recipe]
-"""Recipe of each module."""
-
-_LEAST_GAIN = 0.001
 # Share of the element's area that makes a module large.
 _LARGE = 0.08
 # By so much more area of a module a recipe may still help. For least area, sizing takes back some of what it spends,
 # hardly ever more. For least energy, glitches may be fewer: on sky130hd a dot product larger by 28 % spends least.
 _LARGER = {"area": 0.02, "energy": 0.35}
-_ROUNDS = 2
 APART = {"area": 0.01, "energy": 0.02}
 """By purpose: what one draw finds worse by more than this share, of the cost or of the clock, is not looked at again.
 
@@ -101,155 +73,6 @@ _HOPELESS = 0.5
 # A module's recipe by which the same lanes were late by more than this share of the clock, built for least area, is not
 # tried again for least energy: such cores take the longest to build, and are late for least energy, too.
 _LATE = 0.02
-OF_LANES = "dot_product"
-"""The module that lanes make. Its recipe serves a lane array, too, which is one flat module."""
-
-
-@dataclass(frozen=True)
-class Aim:
-    """What designs are built for.
-
-    Parameters
-    ----------
-    clock_ns
-        Clock period, ns.
-    physical
-        Where wires come from.
-    stimulus
-        Operands at work.
-    """
-
-    clock_ns: float
-    physical: Physical
-    stimulus: Stimulus
-
-
-@dataclass(frozen=True)
-class Score:
-    """How a choice does.
-
-    Parameters
-    ----------
-    late_ns
-        What it misses the clock by, ns; 0 where it meets it. Comes first.
-    cost
-        Area in um2, or energy in fJ per cycle; of a core of one element the share that an array has, see `shared`.
-    alone_ns
-        Part of the longest path by module, ns; of the first draw.
-    """
-
-    late_ns: float
-    cost: float
-    alone_ns: Mapping[str, float] = field(default_factory=dict)
-
-    def better(self, than: Score) -> bool:
-        """Whether it is so by more than what is within the noise."""
-        if self.late_ns or than.late_ns:
-            return self.late_ns < than.late_ns
-        return self.cost < (1 - _LEAST_GAIN) * than.cost
-
-    def near(self, best: Score, clock_ns: float, apart: float) -> bool:
-        """Whether it is worse than the best by no more than a share, of the clock and of the cost."""
-        return self.late_ns <= best.late_ns + apart * clock_ns and self.cost <= (1 + apart) * best.cost
-
-    @staticmethod
-    def mean(scores: Sequence[Score]) -> Score:
-        """How a choice does on several draws."""
-        late, cost = (float(np.mean([getattr(each, name) for each in scores])) for name in ("late_ns", "cost"))
-        return Score(late, cost, scores[0].alone_ns)
-
-
-@dataclass(frozen=True)
-class Selected:
-    """What the search found.
-
-    Parameters
-    ----------
-    configs
-        Each configuration with the lanes and the slot it takes, by its name and purpose. Empty where the library has
-        no flip-flops, and so no cores.
-    chosen
-        Recipe of each module, likewise.
-    lane_arrays
-        Each configuration with the lanes that are its own, and the recipe that suits them, likewise. Lane arrays have
-        these: were they to take the lanes of the core, which may be unlike, they would compare lanes, not formats.
-    builds
-        Cores that were built for it; 0 where they are those of an earlier search.
-    rivals
-        Other lanes and their recipes that were nearly as good, likewise: whole cores have to decide.
-    """
-
-    configs: dict[tuple[str, str], TensorCoreConfig]
-    chosen: dict[tuple[str, str], Chosen]
-    lane_arrays: dict[tuple[str, str], tuple[TensorCoreConfig, Recipe]]
-    builds: int
-    rivals: Mapping[tuple[str, str], Sequence[tuple[TensorCoreConfig, Chosen]]] = field(default_factory=dict)
-
-    def designs(self, name: str, purpose: str) -> dict[type[Block], Design]:
-        """The tensor core, if there is one, and the lane array of a configuration."""
-        configs = {TensorCore: self.configs.get((name, purpose)), LaneArray: self.lane_arrays[name, purpose][0]}
-        return {kind: Design(config, kind) for kind in DESIGNS if (config := configs[kind])}
-
-    def of(self, design: Design, purpose: str) -> Chosen:
-        """The recipe of each module of a design.
-
-        Raises
-        ------
-        InputError
-            The search knew no such module.
-        """
-        if design.kind is LaneArray:
-            return {LaneArray.module_name: self.lane_arrays[design.config.name, purpose][1]}
-        chosen = self.chosen[design.config.name, purpose]
-        modules = area.counts(design.source)
-        if unknown := ", ".join(module for module in modules if module not in chosen):
-            raise InputError(f"{design.config.name}: no recipe was found for {unknown}; search anew, with --search")
-        return {module: chosen[module] for module in modules}
-
-
-def shared(config: TensorCoreConfig) -> float:
-    """How many sides of the array, rows and columns, there are for each two sides of an element.
-
-    A core of one element has two sides, too; of what it spends on them an element of the array spends this share.
-    """
-    return (config.rows + config.columns) / (2 * config.rows * config.columns)
-
-
-def scored(
-    design: Design,
-    modules: Mapping[str, area.Body],
-    purpose: str,
-    aim: Aim,
-    library: Library,
-    edge: float = 1.0,
-    rounds: int = _ROUNDS,
-) -> Score:
-    """Build a core, or a lane array, and look at it.
-
-    Parameters
-    ----------
-    design, modules
-        The design, and its modules as mapped.
-    purpose, aim, library
-        What it is built for, and of.
-    edge
-        Share by which all counts that is outside of elements.
-    rounds
-        As for `hwgen.closure.close.close`.
-    """
-    built = build(design, modules, aim.clock_ns, purpose, aim.physical, library, aim.stimulus, rounds)
-    record = built.record
-    if purpose == "area":
-        areas = built.netlist.area_by_block()
-        whole, inside = sum(areas.values()), sum(of for path, of in areas.items() if area.in_element(path))
-    elif design.kind is LaneArray:
-        whole = inside = spent(design, energies(design, built, aim.stimulus), aim.clock_ns)
-    else:
-        gates = Gates(built.netlist, built.timing)
-        found = core_energy(gates, design.config, design.config.formats, aim.stimulus, glitches_only=True)
-        whole, element = (per_cycle(found[scope, "timed"], aim.clock_ns) for scope in ("core", "element"))
-        inside = design.config.rows * design.config.columns * element
-    return Score(0.0 if record.met else -record.slack_ns, inside + edge * (whole - inside), by_module(built.timing))
 
 
 def select(
@@ -340,31 +163,11 @@ def select(
     return Selected(found, chosen_by, arrays, sum(map(len, search.scores.values())), rivals)
 
 
-def variants(config: TensorCoreConfig, lanes: Sequence[str], slots: Sequence[str] = ()) -> list[TensorCoreConfig]:
-    """A configuration, and the same with other lanes and, where it has one, with other slots; itself comes first.
-
-    A slot that none of the lanes goes with has the first lanes that it does go with.
-    """
-    found = []
-    for slot in dict.fromkeys((config.slot, *(slots if config.slotted else ()))):
-        dots = [dot for dot in dict.fromkeys((config.dot, *lanes)) if config.takes(dot, slot)]
-        if not dots:
-            dots = [dot for dot in SLOTS[slot] or () if config.takes(dot, slot)][:1]
-        found += [replace(config, dot=dot, slot=slot) for dot in dots]
-    return found
-
-
-def following(chosen: Chosen, other: Chosen, kept: Iterable[str] = (OF_LANES,)) -> Chosen:
-    """A choice with the recipes of another one, for all modules that it has but those ``kept``: the lanes alone."""
-    return {module: how if module in kept else other.get(module, how) for module, how in chosen.items()}
-
-
 def _variant(config: TensorCoreConfig) -> str:
     """A configuration with its lanes and its slot."""
     return f"{config.name} {config.dot} {config.slot}"
 
 
-_T = TypeVar("_T")
 _Key = tuple[str, str, tuple[tuple[str, str], ...]]
 
 
@@ -649,15 +452,6 @@ class _Search:
                 found.update(changed)
                 reached.update(dict.fromkeys(changed, its))
         return found
-
-
-def first_best(tried: Sequence[_T], score: Callable[[_T], Score]) -> _T:
-    """The first that no later one is better than."""
-    found = tried[0]
-    for other in tried[1:]:
-        if score(other).better(score(found)):
-            found = other
-    return found
 
 
 def _changed(chosen: Chosen, other: Chosen) -> set[tuple[str, Recipe]]:

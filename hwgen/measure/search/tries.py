@@ -23,7 +23,8 @@ from hwgen.closure.close import ROUNDS
 from hwgen.mapping.yosys import Recipe, distinct
 from hwgen.measure.netlists.flow import Flow
 from hwgen.measure.search.reach import WITHIN
-from hwgen.measure.search.selection import Aim, Chosen, Score, Selected, scored
+from hwgen.measure.search.score import Aim, Score, scored
+from hwgen.measure.search.selected import Chosen, Selected
 from hwgen.rtl.tensor_core import TensorCore
 
 __all__ = ["Core", "best_recipes"]

@@ -23,7 +23,7 @@ from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.overhead import Overhead, measure
 from hwgen.measure.requests import OverheadRequest
-from hwgen.measure.search.selection import Selected
+from hwgen.measure.search.selected import Selected
 from hwgen.report import schema
 from hwgen.report.kinds import rendered
 from hwgen.report.markdown.overhead import markdown

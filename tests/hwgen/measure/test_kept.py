@@ -14,7 +14,8 @@ from hwgen.measure.netlists.built import PURPOSES
 from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.runs import Run, measured
-from hwgen.measure.search.selection import Aim, Score, Selected
+from hwgen.measure.search.score import Aim, Score
+from hwgen.measure.search.selected import Selected
 
 CELLS = reader.load(libraries.path("generic7"))
 # The core of test_at_clock, so that both find its syntheses in one cache.

@@ -18,7 +18,7 @@ from hwgen.measure.overhead import Overhead, measure
 from hwgen.measure.recorded import selected_by
 from hwgen.measure.requests import OverheadRequest
 from hwgen.measure.search.reach import select_lane_arrays
-from hwgen.measure.search.selection import Aim, Score
+from hwgen.measure.search.score import Aim, Score
 from hwgen.measure.workloads import cores
 from hwgen.report import schema
 from hwgen.report.check import findings

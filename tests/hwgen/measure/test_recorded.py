@@ -18,7 +18,7 @@ from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.recorded import pair_found_before, rows_found_before, rows_selected_by, selected_by
 from hwgen.measure.requests import FormatsRequest, OverheadRequest, Row
-from hwgen.measure.search.selection import Selected
+from hwgen.measure.search.selected import Selected
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore

@@ -16,7 +16,8 @@ from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.runs import Run, measured
 from hwgen.measure.search import tries
-from hwgen.measure.search.selection import Aim, Score, Selected
+from hwgen.measure.search.score import Aim, Score
+from hwgen.measure.search.selected import Selected
 from hwgen.power.consumption import Consumption
 
 CLOCK = 2.0

@@ -24,7 +24,8 @@ from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.requests import FormatsRequest, Row
 from hwgen.measure.runs import Run
-from hwgen.measure.search.selection import Aim, Selected
+from hwgen.measure.search.score import Aim
+from hwgen.measure.search.selected import Selected
 from hwgen.power.consumption import DYNAMIC, Consumption
 from hwgen.report import schema
 from hwgen.report.check import findings

@@ -14,7 +14,8 @@ from hwgen.measure.netlists.flow import Flow
 from hwgen.measure.quantisers import choice
 from hwgen.measure.quantisers.choice import choose
 from hwgen.measure.quantisers.table import _source
-from hwgen.measure.search.selection import PILOTS, Score
+from hwgen.measure.search.score import Score
+from hwgen.measure.search.selection import PILOTS
 
 CELLS = reader.load(libraries.path("generic7"))
 AMONG = [RECIPES[name] for name in ("area", "prefix", "speed")]

@@ -13,9 +13,11 @@ from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.netlists.stimulus import Stimulus
-from hwgen.measure.search import reach, selection
+from hwgen.measure.search import reach, score, selection
 from hwgen.measure.search.reach import select_for_cores
-from hwgen.measure.search.selection import MORE_PILOTS, PILOTS, Aim, Score, Selected
+from hwgen.measure.search.score import Aim, Score
+from hwgen.measure.search.selected import Selected
+from hwgen.measure.search.selection import MORE_PILOTS, PILOTS
 from hwgen.rtl.lane_array import LaneArray
 
 CELLS = reader.load(libraries.path("generic7"))
@@ -216,7 +218,7 @@ def test_one_recipe_needs_no_whole_core() -> None:
 
 def test_the_whole_core_is_built_as_runs_are() -> None:
     """By all rounds of closing, not by the few that the search makes do with."""
-    assert reach.ROUNDS > selection._ROUNDS
+    assert reach.ROUNDS > score.ROUNDS
 
 
 def test_whole_cores_decide_between_lanes_that_are_nearly_as_good(monkeypatch: pytest.MonkeyPatch) -> None:

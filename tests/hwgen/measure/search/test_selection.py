@@ -16,7 +16,9 @@ from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.search import selection
-from hwgen.measure.search.selection import PILOTS, Aim, Score, scored, select, shared, variants
+from hwgen.measure.search.score import Aim, Score, scored, shared
+from hwgen.measure.search.selected import variants
+from hwgen.measure.search.selection import PILOTS, select
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 

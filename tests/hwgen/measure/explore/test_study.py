@@ -10,21 +10,12 @@ from hwgen.config import DEFAULT_PIPELINE, DOTS, NAMED, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import RECIPES, synthesise
-from hwgen.measure import explore as module
-from hwgen.measure.best import best_at, mean_overhead
-from hwgen.measure.explore import (
-    ANTICIPATED,
-    PIPELINES,
-    Exploration,
-    Point,
-    Way,
-    compared,
-    explore,
-    front,
-    pilot,
-    variants,
-    without_beaten,
-)
+from hwgen.measure.explore import comparison
+from hwgen.measure.explore.best import best_at, mean_overhead
+from hwgen.measure.explore.comparison import compared
+from hwgen.measure.explore.points import Point, front
+from hwgen.measure.explore.study import Exploration, explore
+from hwgen.measure.explore.ways import ANTICIPATED, PIPELINES, Way, pilot, variants, without_beaten
 from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.report import schema
@@ -273,7 +264,7 @@ def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, found: Expl
         for field in ("areas", "delays")
     ))  # fmt: skip
     assert nothing[0].overhead is None
-    monkeypatch.setattr(module, "best_at", lambda *given: (nothing, [set(), set()]))
+    monkeypatch.setattr(comparison, "best_at", lambda *given: (nothing, [set(), set()]))
     with pytest.raises(InputError, match=r"clock of 0\.01 ns: not met with generic7; both designs meet [0-9.]+ ns"):
         explore(
             *PAIR,
@@ -304,7 +295,7 @@ def test_default_pipelines_are_pipelines_from_the_shortest_to_the_longest() -> N
 
 
 def test_lanes_go_with_the_slot() -> None:
-    found = module.variants(NAMED["mixfp4-multi-small"])
+    found = variants(NAMED["mixfp4-multi-small"])
     assert {config.dot for config in found} == {"merged", "merged-timed"}
     assert {config.slot for config in found} == {"full"}
     assert NAMED["mixfp4-multi-small"].pipeline in {config.pipeline for config in found}

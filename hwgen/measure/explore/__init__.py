@@ -1,0 +1,1 @@
+"""The best of many ways to build two designs."""
