@@ -45,16 +45,13 @@ from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
 from hwgen.measure.netlists.built import PURPOSES
 from hwgen.measure.netlists.flow import Design, Flow
-from hwgen.measure.search.score import Aim, Score, first_best, scored
+from hwgen.measure.search.score import WITHIN, Aim, Score, first_best, scored
 from hwgen.measure.search.selected import OF_LANES, Chosen, Selected, following, variants
 from hwgen.measure.search.selection import APART, MORE_PILOTS, PILOTS, select
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["WITHIN", "select_for_cores", "select_lane_arrays"]
-
-WITHIN = 0.1
-"""Share of the clock period: what a core misses it by beyond that is out of reach of other recipes."""
+__all__ = ["select_for_cores", "select_lane_arrays"]
 
 _AGAIN = 3
 _DRAWS = PILOTS[:2]

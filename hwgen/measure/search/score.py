@@ -19,10 +19,13 @@ from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.power.glitch import Gates
 from hwgen.rtl.lane_array import LaneArray
 
-__all__ = ["ROUNDS", "Aim", "Score", "first_best", "scored", "shared"]
+__all__ = ["ROUNDS", "WITHIN", "Aim", "Score", "first_best", "scored", "shared"]
 
 ROUNDS = 2
 """Rounds of closing that a search gives a core, see `hwgen.closure.close.close`."""
+
+WITHIN = 0.1
+"""Share of the clock period: what a core misses it by beyond that is out of reach of other recipes."""
 
 _LEAST_GAIN = 0.001
 

@@ -22,8 +22,7 @@ import numpy as np
 from hwgen.closure.close import ROUNDS
 from hwgen.mapping.yosys import Recipe, distinct
 from hwgen.measure.netlists.flow import Flow
-from hwgen.measure.search.reach import WITHIN
-from hwgen.measure.search.score import Aim, Score, scored
+from hwgen.measure.search.score import WITHIN, Aim, Score, scored
 from hwgen.measure.search.selected import Chosen, Selected
 from hwgen.rtl.tensor_core import TensorCore
 

@@ -234,6 +234,27 @@ def test_lanes_are_compared_with_recipes_of_their_own(flow: Adding, monkeypatch:
     assert found.builds == len(seen)
 
 
+@pytest.mark.parametrize("late", [0.05, 0.15, 0.25])
+def test_lanes_that_are_late_by_a_little_may_be_made_faster(
+    late: float, flow: Adding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the recipes of the first lanes, binary ones are late by their accumulation; by another one they are best."""
+
+    def scored(choice: dict[str, str], purpose: str) -> Score:
+        binary, prefix = choice["lanes"] == "binary", choice["accumulate"] == "prefix"
+        slow = 0.5 * (choice["accumulate"] == "area") + late * (binary and not prefix)
+        return Score(slow, 1000.0 - 100.0 * binary + 30.0 * prefix, {"accumulate": 1.9, "dot_product": 0.0})
+
+    found, seen = searched(flow, monkeypatch, scored, lanes=["binary", "signed"])
+    made_faster = late <= 0.1 * CLOCK
+    for purpose in ("area", "energy"):
+        assert found.configs["nvfp4-small", purpose].dot == ("binary" if made_faster else "merged")
+        assert found.chosen["nvfp4-small", purpose]["accumulate"].name == ("prefix" if made_faster else "speed")
+    tried = {choice["accumulate"] for purpose, _, choice in seen if choice["lanes"] == "binary"}
+    assert ("prefix" in tried) == made_faster
+    assert found.builds == len(seen)
+
+
 def test_lanes_that_cost_far_more_are_left_alone(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
     def scored(choice: dict[str, str], purpose: str) -> Score:
         return Score(0.0, 1000.0 if choice["lanes"] != "binary" else 1300.0)
