@@ -13,6 +13,7 @@ from pathlib import Path
 from hwgen.errors import InputError, StorageError
 
 __all__ = [
+    "OF_THE_MACHINE",
     "cache_directory",
     "check_directory",
     "check_file",
@@ -23,7 +24,7 @@ __all__ = [
     "write_text",
 ]
 
-_OF_THE_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+OF_THE_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 """Errors of a write that no other path would mend."""
 
 
@@ -38,7 +39,7 @@ def cache_directory(name: str) -> Path | None:
 
 def unwritten(path: Path | str | None, error: OSError) -> InputError | StorageError:
     """What to raise where a file cannot be written: whose fault it is decides on the exit status."""
-    kind = StorageError if error.errno in _OF_THE_MACHINE else InputError
+    kind = StorageError if error.errno in OF_THE_MACHINE else InputError
     return kind(f"cannot write {str(path)!r}: {error.strerror}")
 
 

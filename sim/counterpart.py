@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from hwgen.config import TensorCoreConfig, resolve
+from collections.abc import Iterable
+from pathlib import Path
+
+from hwgen.config import TensorCoreConfig, formats_in, resolve
 from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
 from sim import golden
@@ -29,15 +32,15 @@ def counterpart(form: BlockFormat) -> golden.BlockFormat:
         raise InputError(str(error)) from None
 
 
-def described(name_or_path: str) -> dict[str, golden.BlockFormat]:
-    """The golden model's formats of a configuration, by name.
+def described(path: str) -> dict[str, golden.BlockFormat]:
+    """The golden model's formats of a TOML file that describes some, by name; it need not have a core.
 
     Raises
     ------
     InputError
-        As `resolved`.
+        As `hwgen.config.formats_in`, or as `counterpart`.
     """
-    return _both(name_or_path)[1]
+    return _counterparts(path, formats_in(Path(path)).values())
 
 
 def resolved(name_or_path: str) -> TensorCoreConfig:
@@ -48,13 +51,14 @@ def resolved(name_or_path: str) -> TensorCoreConfig:
     InputError
         As there, or as `counterpart`.
     """
-    return _both(name_or_path)[0]
-
-
-def _both(name_or_path: str) -> tuple[TensorCoreConfig, dict[str, golden.BlockFormat]]:
-    """A configuration, and what the golden model makes of its formats."""
     config = resolve(name_or_path)
+    _counterparts(name_or_path, config.formats)
+    return config
+
+
+def _counterparts(name_or_path: str, forms: Iterable[BlockFormat]) -> dict[str, golden.BlockFormat]:
+    """What the golden model makes of the formats of a configuration, by name."""
     try:
-        return config, {form.name: counterpart(form) for form in config.formats}
+        return {form.name: counterpart(form) for form in forms}
     except InputError as error:
         raise InputError(f"configuration file {name_or_path!r}: {error}") from None

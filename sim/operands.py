@@ -230,7 +230,8 @@ class _Stored(Mapping[str, "NDArray[Any]"]):
         kind, shape = self._kinds[name]
         types = {"U8": "u1", "F8_E4M3": "u1", "F32": "<f4"}
         if kind not in types:
-            raise InputError(f"{self._path}: tensor {name!r} is {kind}; must be one of {', '.join(types)}")
+            what = "codes are U8, block scales U8 or F8_E4M3, a tensor scale F32"
+            raise InputError(f"{self._path}: tensor {name!r} is {kind}; {what}")
         return np.frombuffer(tensors.stored(self._path, name), types[kind]).reshape(shape)
 
 

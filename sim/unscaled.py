@@ -9,7 +9,7 @@ float8_e5m2 in a .safetensors file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,10 +139,12 @@ def from_file(path: Path, name: str | None, letter: str, kind: str) -> Unscaled:
         if own is None:
             wanted = repr("codes") if name is None else f"{name + '.codes'!r} or {name!r}"
             raise InputError(f"{origin}: no tensor {wanted}; it has {tensors.listing(found)}")
+        _check_scales(origin, own, found)
     elif path.suffix == ".safetensors" and path.is_file():
         kinds = tensors.entries(path)
         own = _codes_name(name, kinds)
         if own is not None and kinds[own][0] in _STORED:
+            _check_scales(origin, own, kinds)
             found = _safetensors(path, origin, own, kinds, kind)
     elif path.suffix == ".npy" and name is None and (codes := _npy(path)) is not None:
         found, own = {"codes": codes}, "codes"
@@ -155,6 +157,17 @@ def from_file(path: Path, name: str | None, letter: str, kind: str) -> Unscaled:
         except InputError as error:
             raise InputError(f"{origin}: {error}") from None
     return Unscaled(_checked(origin, own, found[own]), kind, _scale(origin, own, found))
+
+
+def _check_scales(origin: str, codes: str, names: Collection[str]) -> None:
+    """Refuse codes that come with scales as `sim.operands` reads them: they would have no effect."""
+    base = codes.removesuffix("codes")
+    scales = f"{base}scales" if base != codes else f"{codes}_scale"
+    if scales in names:
+        raise InputError(
+            f"{origin}: {codes!r} comes with scales, {scales!r}, which steps without block scales do not apply; take"
+            " steps that have them, or give numbers"
+        )
 
 
 def _codes_name(name: str | None, found: Mapping[str, Any]) -> str | None:

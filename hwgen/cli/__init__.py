@@ -28,6 +28,7 @@ import click
 
 from hwgen import __version__
 from hwgen.errors import InputError, ToolError
+from hwgen.files import OF_THE_MACHINE
 
 __all__ = ["COMMANDS", "cli", "main"]
 
@@ -87,6 +88,10 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; bad input is one line and status 2, see `hwgen.errors`."""
+    # Python has no file for a stream that was closed before it began.
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (it is for the whole run)
     # An ended run takes its tools with it, however it is ended; what nohup has it ignore stays ignored.
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
@@ -112,13 +117,15 @@ def main() -> None:
     except _golden_error() as error:
         status = _say(str(error), 2)
     except MemoryError:
-        status = _say("out of memory: choose a smaller --m, --n, --k or configuration", 2)
+        status = _say("out of memory: the input is too large for this machine; give a smaller one", 2)
     except BrokenPipeError:
         # Whoever read has seen enough; keep the interpreter from flushing into the void.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     except OSError as error:
-        status = _say(f"{error.strerror or error}: {error.filename or 'standard output'}", 1)
+        # Another path may be better; what the machine does not take, or standard output, no other input would mend.
+        named = error.filename is not None and error.errno not in OF_THE_MACHINE
+        status = _say(f"{error.strerror or error}: {error.filename or 'standard output'}", 2 if named else 1)
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -114,6 +114,7 @@ def command(
         if found is not None:
             click.echo(f"hwgen: lanes and recipes as {found[0].name} has them; --search looks for them anew", err=True)
         _check_cores(directory, flow)
+        flow.library.check_for_synthesis(sequential=False)
         if not flow.library.flip_flops():
             click.echo(f"hwgen: {flow.library.name} has no flip-flop: lane arrays alone are measured", err=True)
         return _measured(request, flow, recipes)

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hwgen.cli.options import REPORTS, config, json_option, out
+from hwgen.cli.options import REPORTS, config, given, json_option, out
 from hwgen.cli.study import check_files, written
 from hwgen.cli.types import FILE, FROM_ZERO, GRID, MOST_CORES, PERIOD_NS, POSITIVE, Late, Names, Number, Whole, constant
 from hwgen.errors import InputError
+from hwgen.files import check_file
 
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
+    from hwgen.cost.workloads import Workload
 
 __all__ = ["command"]
 
@@ -165,7 +167,9 @@ def _machine(command: Any) -> Any:
 @out(REPORTS)
 @click.option("--name", "stem", default="cost", show_default=True, help="Name of the report's files.")
 @json_option
+@click.pass_context
 def command(
+    context: click.Context,
     model: str | None,
     gemm_list: Path | None,
     phase: str,
@@ -205,8 +209,7 @@ def command(
     workload, rerouted = _workloads(
         model, gemm_list, (phase, batch, sequence), routing or workloads.ROUTING[0], half_rate, configs
     )
-    if routing is not None and not workload.routed:
-        raise InputError(f"--experts {routing}: {gemm_list or model} has no experts; leave it out")
+    _check_options(context, workload, gemm_list or model)
     measured = cores.read(report_file, configs) if report_file else cores.find(configs, REPORTS)
     measured, built = _built(measured, **machine)
     content = cost.document(
@@ -221,6 +224,8 @@ def command(
         for core in measured.cores.values()
         for suffix, text in _exported(core, built, measured.library, timeloop, accelforge).items()
     }
+    for path in exports:
+        check_file(path)
     if report_file is None and measured.path.parent == shipped():
         names = " and ".join(measured.cores)
         click.echo(
@@ -228,6 +233,15 @@ def command(
             err=True,
         )
     written(content, out, stem, as_json, exports)
+
+
+def _check_options(context: click.Context, workload: Workload, source: Path | str | None) -> None:
+    """Refuse options that a workload has nothing for."""
+    for option in ("phase", "batch", "sequence"):
+        if workload.tokens is None and given(context, option):
+            raise InputError(f"--{option}: GEMM list {str(source)!r} has no symbols; leave it out")
+    if (routing := context.params["routing"]) is not None and not workload.routed:
+        raise InputError(f"--experts {routing}: {source} has no experts; leave it out")
 
 
 def _workloads(

@@ -72,16 +72,21 @@ def command(
         inputs = accuracy.drawn(seed=accuracy.SEED if seed is None else seed)
     else:
         inputs = {"file": tensors.load(file, name)}
-        if not inputs["file"].any():
-            raise InputError(f"{file}: holds nothing but zeros, so there is no signal")
+        if not (inputs["file"].astype(float) ** 2).sum() > 0:
+            raise InputError(f"{file}: holds nothing but zeros, or numbers whose squares are, so there is no signal")
     choices: list[tuple[BlockFormat, str]] = [
         (golden.CATALOGUE[form], rule) for form, rule in accuracy.CHOICES if not formats or form in formats
     ]
+    known: dict[str, str] = {}
     for path in filter(is_path, formats):
-        own = [form for name, form in described(path).items() if name not in golden.CATALOGUE]
+        own = described(path)
         if not own:
             raise InputError(f"--format {path}: describes no format of its own; a table [formats.NAME] does")
-        choices += [(form, rule) for form in own for rule in rules(form)]
+        for form in own:
+            if form in known:
+                raise InputError(f"--format {path}: format {form!r} is in {known[form]}, too; rename it in one of them")
+            known[form] = path
+        choices += [(form, rule) for form in own.values() for rule in rules(form)]
     with progress() as update:
         trained = accuracy.minilm_model() if model else None
         try:

@@ -220,9 +220,11 @@ vcd = click.option(
 )
 
 
-def check_waves(file: Path | None, engine: str) -> None:
-    """Check what `vcd` gives, before any work."""
+def check_waves(file: Path | None, engine: str, other: Path | None = None) -> None:
+    """Check what `vcd` gives, before any work; it must not go over another file of the command."""
     if file is not None:
+        if other is not None and file.resolve() == other.resolve():
+            raise InputError(f"--vcd {str(file)!r}: is another file of this command; give another name")
         if engine == "compiled":
             raise InputError("--vcd: the compiled simulator keeps no waveforms; leave --engine out, or say python")
         check_file(file)
@@ -279,6 +281,8 @@ def pair(
     for given, other in ((baseline, "--candidate"), (candidate, "--baseline")):
         if given is not None:
             raise InputError(f"{given!r} alone: name what it is compared with, with {other}")
+    if size == "":
+        raise InputError("--config '': must be a size, such as small, or a TOML file")
     return resolve_pair(size or "small")
 
 

@@ -71,7 +71,7 @@ def verify_command(
 
     Every BF16 number comes alone in a block, and beside a block scale of every exponent; then drawn
     tensors, ties, and any bits. Ends at the first block that differs, with status 1. So does a run of
-    7e7 numbers or more that misses a coverage goal. Needs a C++ compiler.
+    6.7e7 numbers or more that misses a coverage goal. Needs a C++ compiler.
     """
     from sim.engines.quantisers import CompiledQuantiser
     from sim.verify.quantisers import ENOUGH, verify

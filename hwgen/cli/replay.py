@@ -26,7 +26,7 @@ def command(vectors: Path, engine: str, vcd: Path | None, as_json: bool) -> None
     """
     from sim import verify
 
-    check_waves(vcd, engine)
+    check_waves(vcd, engine, vectors)
     stimulus = verify.load(vectors)
     steps = stimulus.steps
     with made_engine(steps.config, engine, vcd) as core:

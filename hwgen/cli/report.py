@@ -70,27 +70,31 @@ def command(
         return
     from hwgen.report.kinds import rendered_anew
 
-    for path in chosen:
-        rendered = rendered_anew(path)
-        write_all(rendered)
-        for each in rendered:
-            click.echo(each)
+    # Nothing is written unless all of them can be.
+    everything = {file: content for path in chosen for file, content in rendered_anew(path).items()}
+    write_all(everything)
+    for each in everything:
+        click.echo(each)
 
 
 def _beside(paths: tuple[Path, ...], stem: str, out: Path) -> None:
     """Write tables of formats side by side."""
     from hwgen.report import schema
     from hwgen.report.beside import beside
+    from hwgen.report.damaged import of_reports
 
     tables = _tables(paths, "--beside", stem, out)
     _written_before("--beside", stem, out, schema.LibrariesReport)
-    written(beside(tables), out, stem, False, {})
+    with of_reports(*tables):
+        found = beside(tables)
+    written(found, out, stem, False, {})
 
 
 def _join(paths: tuple[Path, ...], stem: str, out: Path) -> None:
     """Write parts of one table of formats as one."""
     from hwgen.measure.formats.joined import joined
     from hwgen.report import schema
+    from hwgen.report.damaged import of_reports
 
     if stem.endswith(".json"):
         raise InputError(f"--join {stem!r}: is a file; give the name of the report to write before the parts")
@@ -102,7 +106,9 @@ def _join(paths: tuple[Path, ...], stem: str, out: Path) -> None:
             f"--join {stem!r}: is the name of a table in {str(out)!r} that was measured; give another name, or join"
             " that table, too"
         )
-    written(joined(tables), out, stem, False, {})
+    with of_reports(*tables):
+        found = joined(tables)
+    written(found, out, stem, False, {})
 
 
 def _tables(paths: tuple[Path, ...], option: str, stem: str, out: Path) -> dict[str, schema.FormatsReport]:
@@ -158,9 +164,11 @@ def _reports() -> list[Path]:
 def _checked(paths: list[Path], within: float) -> None:
     from hwgen.report import schema
     from hwgen.report.check import another_library, findings
+    from hwgen.report.damaged import of_reports
 
     for path in paths:
         report = schema.load(path)
-        found = [*another_library(report), *findings(report, within)]
+        with of_reports(path):
+            found = [*another_library(report), *findings(report, within)]
         for sentence in found or ["nothing to be said against it"]:
             click.echo(f"{path}: {sentence}")

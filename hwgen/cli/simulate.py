@@ -102,7 +102,7 @@ def command(
     from sim.gemm import Traffic, saved
 
     _check_save(save)
-    check_waves(vcd, engine)
+    check_waves(vcd, engine, save)
     core_config = resolved(name)
     if mode == "fp8":
         start = _run_of_fp8(core_config, a_type or "e4m3", b_type or "e4m3", seed, **operands)

@@ -62,7 +62,8 @@ class Settings:
 
         if self.liberty and self.library is not None:
             raise InputError(f"--library {self.library}: --liberty gives the library; leave one of them out")
-        paths = list(self.liberty) or [libraries.path(self.library or libraries.names()[0])]
+        named = libraries.names()[0] if self.library is None else self.library
+        paths = list(self.liberty) or [libraries.path(named)]
         return reader.load(paths).without(self.dont_use)
 
     def prepared(self, request: Pair | FormatsRequest) -> tuple[Library, str]:
@@ -85,7 +86,8 @@ def default_stem(request: Pair, library: Library) -> str:
 
 def check_files(out: Path, stem: str, option: str = "--name") -> None:
     """Check where a report goes, before any long work; ``option`` gave the stem."""
-    if Path(stem).name != stem or stem in ("", ".", "..") or len(os.fsencode(stem)) > _LONGEST:
+    plain = Path(stem).name == stem and stem not in ("", ".", "..") and stem.isprintable()
+    if not plain or len(os.fsencode(stem)) > _LONGEST:
         raise InputError(f"{option} {stem!r}: must be a plain file name of at most {_LONGEST} bytes")
     for suffix in _SUFFIXES:
         check_file(out / f"{stem}{suffix}")

@@ -42,6 +42,10 @@ def _named(value: Any, parameter: click.Parameter | None) -> Any:
     """What names something: an empty path would be the present directory."""
     if not str(value):
         raise _refused(parameter, repr(value), "the name of a file or directory")
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        raise _refused(parameter, repr(value), "a name in UTF-8, since reports quote it") from None
     return value
 
 
@@ -106,7 +110,7 @@ class Number(click.ParamType):
 
 
 PERIOD_NS = Number("a period in ns from 0.001 to below 1e6", lambda period: 0.001 <= period < 1e6)
-SHARE = Number("a share from 0 to below 1", lambda share: 0 <= share < 1)
+SHARE = Number("a share from 0 to 0.99", lambda share: 0 <= share <= 0.99)
 UTILISATION = Number("a share from 0.05 to 1", lambda share: 0.05 <= share <= 1)
 POINTS = Number("percentage points above 0 and below 100", lambda points: 0 < points < 100)
 FROM_ZERO = Number("a number from 0 to below 1e12", lambda number: 0 <= number < 1e12)

@@ -50,7 +50,8 @@ def command(
         raise InputError(f"configuration {twice[0]!r} is given twice, and both would be written to the same file")
     for config in chosen:
         layout = Layout(config)
-        check_file(out / layout.verilog)
+        for name in (layout.verilog, layout.manifest, layout.core_file):
+            check_file(out / name)
         check_directory(out / layout.inside(""))
     clocks = [_constrained(config, clock, report_file) for config in chosen]
     written = []

@@ -12,7 +12,7 @@ from hwgen.config.core import (
 )
 from hwgen.config.dots import DOTS
 from hwgen.config.named import NAMED, named
-from hwgen.config.read import from_dict, is_path, resolve, resolve_pair
+from hwgen.config.read import formats_in, from_dict, is_path, resolve, resolve_pair
 from hwgen.config.slots import SLOTS
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "REGISTERS",
     "SLOTS",
     "TensorCoreConfig",
+    "formats_in",
     "from_dict",
     "is_path",
     "named",

@@ -22,7 +22,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["from_dict", "is_path", "resolve", "resolve_pair"]
+__all__ = ["formats_in", "from_dict", "is_path", "resolve", "resolve_pair"]
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def _reading(path: Path) -> Iterator[None]:
 def _toml(text: bytes) -> dict[str, Any]:
     """The content of TOML."""
     try:
-        return tomllib.loads(text.decode("utf-8"))
+        return tomllib.loads(text.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:  # ValueError: also of an integer with thousands of digits
         raise InputError(f"not valid TOML: {' '.join(str(error).split())}") from None
 
@@ -47,7 +47,7 @@ def _toml(text: bytes) -> dict[str, Any]:
 def _described(text: bytes) -> tuple[dict[str, Any], dict[str, BlockFormat]]:
     """The content of a file, and the formats that it describes, by name."""
     table = _toml(text)
-    described = formats_of(table, text.decode("utf-8"))
+    described = formats_of(table, text.decode("utf-8-sig"))
     return {key: value for key, value in table.items() if key not in TABLES}, described
 
 
@@ -164,9 +164,21 @@ def resolve(name_or_path: str) -> TensorCoreConfig:
     return named(name_or_path)
 
 
+def formats_in(path: Path) -> dict[str, BlockFormat]:
+    """The formats that a TOML file describes, by name, be they in its core or not.
+
+    Raises
+    ------
+    InputError
+        Unreadable, not TOML, or a format that is not right.
+    """
+    with _reading(path):
+        return _described(path.read_bytes())[1]
+
+
 def is_path(name_or_path: str) -> bool:
     """Whether it is a path of a file, see `resolve`."""
-    return name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path
+    return name_or_path.lower().endswith(".toml") or "/" in name_or_path or "\\" in name_or_path
 
 
 def _size(name: str) -> str:

@@ -305,12 +305,13 @@ def _workload(
         scores = size if role == "scores" else scores
         routed |= "experts" in size
         halved = _is_halved(where, entry.get("rate", _RATES[0]))
+        why = _reason(where, entry.get("why", ""))
         for suffix, m, products in _experts(where, size, routing):
             roles.append(role)
             half.append(halved)
             operands.append(size.get("operands", size["n"]))
             names.append(name + suffix)
-            notes.append(" ".join(str(entry.get("why", "")).split()))
+            notes.append(why)
             shapes.append((m, size["n"], size["k"], size["batch"] * products))
             counts.append(size["count"])
             if m * size["n"] * size["k"] * size["batch"] * products * size["count"] >= LARGEST_WORK:
@@ -340,9 +341,18 @@ def _entries(label: str, table: Mapping[str, Any]) -> list[dict[str, Any]]:
         if not isinstance(table.get(key, ""), str):
             raise InputError(f"{label}: {key} = {table[key]!r}: must be a text")
     entries = table.get("gemm", [])
-    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InputError(f"{label}: gemm must be a list of tables; write [[gemm]] above each entry")
+    if not entries:
         raise InputError(f"{label}: holds no GEMM; a list needs at least one entry")
     return entries
+
+
+def _reason(where: str, why: object) -> str:
+    """What an entry says of itself, on one line."""
+    if not isinstance(why, str):
+        raise InputError(f"{where}: why = {why!r}: must be a text")
+    return " ".join(why.split())
 
 
 def _is_halved(where: str, rate: object) -> bool:

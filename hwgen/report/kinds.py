@@ -9,6 +9,7 @@ from typing import Any
 
 from hwgen.errors import InputError
 from hwgen.report import schema
+from hwgen.report.damaged import of_reports
 from hwgen.report.markdown import beside, cost, explore, formats, layer, overhead, power, quantisers
 from hwgen.report.plots import beside as beside_plots
 from hwgen.report.plots import cost as cost_plots
@@ -104,11 +105,10 @@ def rendered_anew(path: Path) -> dict[Path, bytes]:
     Raises
     ------
     InputError
-        It is not a report, of no known kind, or damaged.
+        It is not a report, of no known kind, or damaged; or its name has another ending.
     """
+    if path.suffix != ".json":
+        raise InputError(f"report {str(path)!r}: its name must end in .json; what follows from it has other endings")
     report = schema.load(path)
-    try:
+    with of_reports(path):
         return rendered(report, path.parent, path.stem)
-    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise InputError(f"report {str(path)!r}: damaged ({reason}); write it anew") from None

@@ -2333,7 +2333,7 @@ def read(path: Path) -> Any:
         Unreadable, or not JSON.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"), parse_float=_finite, parse_constant=_finite)
+        return json.loads(path.read_text(encoding="utf-8-sig"), parse_float=_finite, parse_constant=_finite)
     except OSError as error:
         raise InputError(str(error.strerror)) from None
     except (ValueError, RecursionError) as error:

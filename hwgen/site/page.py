@@ -13,6 +13,7 @@ from typing import Any
 
 from hwgen import __version__
 from hwgen.errors import InputError
+from hwgen.report.damaged import of_reports
 from hwgen.report.plots.canvas import BLOCKS
 from hwgen.report.schema import (
     CostReport,
@@ -111,22 +112,22 @@ def _template(name: str) -> str:
     return (files("hwgen.site") / "templates" / name).read_text(encoding="utf-8")
 
 
-_DAMAGED = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-
-
 def _shown(sources: Sequence[Source]) -> Content:
     """`contents`, and whose fault it is where they do not come about."""
     try:
-        return contents(sources)
+        with of_reports(*(source.path for source in sources)):
+            return contents(sources)
     except InputError:
-        raise
-    except _DAMAGED as error:
         if len(sources) > 1:
             for source in sources:
                 _shown([source])
-        names = ", ".join(repr(str(source.path)) for source in sources)
-        reason = f"{type(error).__name__}: {error}"
-        raise InputError(f"report {names}: damaged ({reason}); write it anew") from None
+        raise
+
+
+def _conditions(source: Source) -> str:
+    """`dialog`, likewise."""
+    with of_reports(source.path):
+        return dialog(source)
 
 
 def page(folder: Path) -> bytes:
@@ -172,7 +173,7 @@ def page(folder: Path) -> bytes:
             _embedded("page-data", _json({"charts": plots, "blocks": BLOCKS, **found.data})),
             *(_embedded(f"json-{each.name}", each.content, data_file=each.path.name) for each in sources),
             # Compressed they take a tenth, and the page opens without them.
-            *(_embedded(f"conditions-{each.name}", dialog(each).encode()) for each in sources),
+            *(_embedded(f"conditions-{each.name}", _conditions(each).encode()) for each in sources),
             _embedded("library", charts.library().encode()),
         ),
         "script": _template("page.js"),

@@ -142,5 +142,5 @@ def _block(name: str, row: _Row, elements: dict[str, ElementFormat], scales: dic
         scale_bytes=row.get("scale_bytes", int(scale.width > 0)),
         rule=row.get("rule", ""),
     )
-    rules.checked(form, form.rule or None)
+    rules.checked(form, row.get("rule"))
     return form

@@ -272,9 +272,13 @@ def load(path: Path) -> Stimulus:
         if "about" not in held:
             raise ValueError("array 'about' is missing")
         about = json.loads(str(held["about"]))
-        if about["format"] not in _FORMATS.values():
+        if not isinstance(about, dict):
+            raise ValueError(f"'about' is {about!r}; must be an object")
+        if about.get("format") not in _FORMATS.values():
             known = " and ".join(map(repr, _FORMATS.values()))
-            raise ValueError(f"format {about['format']!r}; this hwgen reads {known}")
+            raise ValueError(f"format {about.get('format')!r}; this hwgen reads {known}")
+        if not isinstance(about.get("configuration"), dict):
+            raise ValueError(f"'configuration' is {about.get('configuration')!r}; must be an object")
         config = from_dict(about["configuration"])
         names = (*_PATTERNS, *_names(config))
         if missing := [name for name in names if name not in held]:
@@ -282,7 +286,7 @@ def load(path: Path) -> Stimulus:
         found = {name: held[name] for name in names}
     except OSError as error:
         raise InputError(f"vectors {str(path)!r}: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(
             f"vectors {str(path)!r}: not what 'hwgen verify' writes: {' '.join(str(error).split())}"
         ) from None
@@ -310,6 +314,8 @@ def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]
     types |= {f"{side}_scales": scale_type(config.form(side)) for side in "ab"}
     for name, shape in shapes.items():
         array = arrays[name]
+        if array.ndim and 0 in array.shape:
+            raise InputError(f"vectors {str(path)!r}: {name} is empty, {array.shape}; there must be steps")
         if array.dtype != types[name] or array.shape != shape or 0 in shape or not shape:
             kind = types[name].name
             raise InputError(

@@ -550,7 +550,8 @@ BAD = [
     (("compare", "--baseline", "nvfp4-small"), "'nvfp4-small' alone: name what it is compared with, with --candidate"),
     (("explore", "--candidate", "mixfp4-small"), "'mixfp4-small' alone: .* with --baseline"),
     (("report", "absent.json"), "'absent.json': No such file"),
-    (("report", "bad.toml"), "'bad.toml': not JSON"),
+    (("report", "bad.toml"), "'bad.toml': its name must end in .json"),
+    (("report", "bad.json"), "'bad.json': not JSON"),
     (("verilog", "--out", "good.npy"), "cannot write to 'good.npy'"),
     (("verilog", "--clock", "nan"), "--clock nan"),
     (("verilog", "--clock", "0"), "--clock 0"),
@@ -564,6 +565,7 @@ BAD = [
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
 def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "bad.toml").write_text("rows = = 4")
+    (tmp_path / "bad.json").write_text("{")
     (tmp_path / "odd.toml").write_text('a = "nvfp4"\nrowz = 4')
     exact = 'a = "nvfp4"\nb = "nvfp4"\nrows = 1\ncolumns = 1\ngroups = 1\nnumerics = "exact"\nlargest_depth = 4096\n'
     (tmp_path / "exact.toml").write_text(exact)

@@ -12,6 +12,7 @@ from hwgen.cost.model import HALF_RATE_PART, CoreCost, Ratio
 from hwgen.errors import InputError
 from hwgen.measure.netlists.clock import usual_of
 from hwgen.report import schema
+from hwgen.report.damaged import of_reports
 from hwgen.report.schema import HALF_RATE, IDLE, OverheadReport
 from hwgen.report.shipped import shipped
 
@@ -215,11 +216,27 @@ def read(path: Path, configs: Sequence[TensorCoreConfig]) -> MeasuredCores:
         raise InputError(f"report {str(path)!r}: kind {report.kind!r}; must be one of 'hwgen compare'")
     if report.whole != "core":
         raise InputError(f"report {str(path)!r}: has lane arrays alone; a core takes cells with flip-flops")
-    try:
-        return _measured(path, report, configs)
-    except (ArithmeticError, KeyError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise InputError(f"report {str(path)!r}: damaged ({reason}); write it anew") from None
+    with of_reports(path):
+        found = _measured(path, report, configs)
+        _check(found)
+    return found
+
+
+def _check(found: MeasuredCores) -> None:
+    """Raise ValueError for figures that no core has."""
+    positive = {"clock_ns": found.clock_ns}
+    from_zero: dict[str, float] = {}
+    for name, core in found.cores.items():
+        positive |= {f"area of {name}": core.area_um2, f"critical path of {name}": core.critical_path_ns}
+        energies = core.active_fj, core.clock_fj, core.clock_tree_fj, core.leakage_mw, core.half_rate_fj or 0.0
+        from_zero |= {f"power of {name}": min(energies)}
+    positive |= {f"overhead of {part}, as a ratio": ratio.value for part, ratio in found.ratios.items()}
+    for what, value in positive.items():
+        if value <= 0:
+            raise ValueError(f"{what} is {value:g}, must be above 0")
+    for what, value in from_zero.items():
+        if value < 0:
+            raise ValueError(f"{what} is {value:g}, must not be below 0")
 
 
 def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreConfig]) -> MeasuredCores:

@@ -18,7 +18,7 @@ def test_no_bounds_hold_nan_or_infinity(kind: types.Number, value: str) -> None:
     ("kind", "inside", "outside"),
     [
         (types.PERIOD_NS, [0.001, 2.5, 999999], [0, 1e-4, 1e6]),
-        (types.SHARE, [0, 0.999], [1, 1.5]),
+        (types.SHARE, [0, 0.99], [0.999, 1, 1.5]),
         (types.UTILISATION, [0.05, 1], [0, 0.049, 1.01]),
         (types.FROM_ZERO, [0, 1e11], [1e12]),
         (types.MACS, [1, 1e13], [0, 0.5, 1.1e13]),
