@@ -11,7 +11,7 @@ from hwgen.layout.place import place
 
 def test_not_installed(monkeypatch, grid_problem):
     monkeypatch.setattr(coloquinte, "is_installed", lambda: False)
-    with pytest.raises(InputError, match=r"pip install 'hwgen\[place\]'"):
+    with pytest.raises(InputError, match=r"pip install '\.\[place\]' in the checkout"):
         coloquinte.place(grid_problem, 1)
 
 
