@@ -11,7 +11,7 @@ from hwgen.site.conditions import dialog
 from hwgen.site.page import contents, page
 from hwgen.site.sources import read
 
-LARGEST = 4_000_000
+LARGEST = 4_200_000
 """Bytes of the page."""
 
 
