@@ -277,9 +277,10 @@ def load(path: Path) -> Stimulus:
         if about.get("format") not in _FORMATS.values():
             known = " and ".join(map(repr, _FORMATS.values()))
             raise ValueError(f"format {about.get('format')!r}; this hwgen reads {known}")
-        if not isinstance(about.get("configuration"), dict):
-            raise ValueError(f"'configuration' is {about.get('configuration')!r}; must be an object")
-        config = from_dict(about["configuration"])
+        settings = about.get("configuration")
+        if not isinstance(settings, dict):
+            raise ValueError(f"'configuration' is {settings!r}; must be an object")
+        config = from_dict(settings)
         names = (*_PATTERNS, *_names(config))
         if missing := [name for name in names if name not in held]:
             raise ValueError(f"array {missing[0]!r} is missing")
@@ -314,9 +315,9 @@ def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]
     types |= {f"{side}_scales": scale_type(config.form(side)) for side in "ab"}
     for name, shape in shapes.items():
         array = arrays[name]
-        if array.ndim and 0 in array.shape:
+        if 0 in array.shape:
             raise InputError(f"vectors {str(path)!r}: {name} is empty, {array.shape}; there must be steps")
-        if array.dtype != types[name] or array.shape != shape or 0 in shape or not shape:
+        if array.dtype != types[name] or array.shape != shape or not shape:
             kind = types[name].name
             raise InputError(
                 f"vectors {str(path)!r}: {name} is {array.dtype} {array.shape}; must be {kind} {shape or '(count,)'}"
