@@ -14,15 +14,11 @@ from hwgen.measure.netlists.checks import check_core
 from hwgen.measure.netlists.energy import core_energy
 from hwgen.measure.netlists.flow import Flow
 from hwgen.measure.netlists.stimulus import Stimulus
-from hwgen.netlist.link import link
 from hwgen.power.glitch import Gates
 from hwgen.report import schema
-from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing import analysis as timing
 
 __all__ = ["Point", "Points", "assess", "check", "front"]
-
-_TOP = TensorCore.module_name
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,7 @@ def _assessed(way: Way, runs: Sequence[Bodies], library: Library, stimulus: Stim
     areas, delays, energies = [], [], []
     path: dict[str, float] = {}
     for run, bodies in enumerate(runs):
-        netlist = link(way.design.assembled(bodies, way.recipes, run, library), _TOP, library)
+        netlist = way.linked(bodies, run, library)
         found = timing.analyse(netlist)
         areas.append(netlist.area)
         delays.append(found.delay)
@@ -126,7 +122,7 @@ def assess(ways: Sequence[Way], bodies: Bodies, runs: int, stimulus: Stimulus, f
 
 
 def _check(way: Way, bodies: Bodies, run: int, library: Library, vectors: int) -> int:
-    netlist = link(way.design.assembled(bodies, way.recipes, run, library), _TOP, library)
+    netlist = way.linked(bodies, run, library)
     return check_core(netlist, way.config, vectors)
 
 

@@ -93,6 +93,10 @@ class Way:
         names = ((self.design.key, module, how.name, run) for module, how in self.recipes.items())
         return {identity: bodies[identity] for identity in names}
 
+    def linked(self, bodies: Bodies, run: int, library: Library) -> Netlist:
+        """Its netlist in one run."""
+        return link(self.design.assembled(bodies, self.recipes, run, library), _TOP, library)
+
 
 @dataclass(frozen=True)
 class Ranked:
