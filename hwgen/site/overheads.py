@@ -488,10 +488,15 @@ def _met(report: OverheadReport, scope: str) -> Markup | None:
     return tag("details", tag("summary", f"lanes, recipes and closing of the {scope}"), shown) if lines else None
 
 
+def place_of(source: Source) -> str:
+    """Identity of what `inside` gives for a report; a link leads to it."""
+    return f"report-{source.name}"
+
+
 def inside(pairs: Sequence[Pair]) -> Iterator[Markup]:
     """For each report: the placed cores, and figures from the core down to blocks and cells."""
     names = labels(pairs)
-    for place, (source, report) in enumerate(pairs):
+    for source, report in pairs:
         conditions = report.conditions
         lanes = _scope(source, report, "lane array")
         element = _scope(source, report, "element", lanes)
@@ -501,8 +506,7 @@ def inside(pairs: Sequence[Pair]) -> Iterator[Markup]:
             _placed(source, report) if conditions.placement else tag("p", "Nothing was placed for this report."),
             _scope(source, report, "core", element),
             data_report=source.name,
-            id=f"report-{source.name}",
-            hidden=place > 0,
+            id=place_of(source),
         )
 
 

@@ -6,7 +6,7 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def contents(sources: Sequence[Source]) -> Content:
             "Inside a core",
             tag("p", "A core holds elements, an element holds blocks. Open one to see its area, power and path."),
             overheads.blocks_chart(compared),
-            *overheads.inside(compared),
+            *_first_open(compared),
         )
     if tabled := list(of_kind(sources, FormatsReport)):
         found.add("formats", "Formats beside one another", formats.chart(tabled), *formats.tables(tabled))
@@ -96,6 +96,14 @@ def contents(sources: Sequence[Source]) -> Content:
     if powered := list(of_kind(sources, PowerReport)):
         found.add("power", "Power by situation", power.chart(powered), *power.tables(powered))
     return found
+
+
+def _first_open(compared: Sequence[tuple[Source, OverheadReport]]) -> Iterator[Markup]:
+    """What is inside the cores of the first report, and of each other one compressed until it is chosen."""
+    first, *others = zip(compared, overheads.inside(compared), strict=True)
+    yield first[1]
+    for (source, _), section in others:
+        yield _embedded(overheads.place_of(source), section.encode())
 
 
 def _json(content: Any) -> bytes:

@@ -73,10 +73,23 @@
     });
   }
 
+  // What is large is compressed until it is first asked for.
+  async function unpacked(identity) {
+    const found = document.getElementById(identity);
+    if (found.localName === "script") {
+      const content = text(await held(identity));
+      if (found.isConnected) found.outerHTML = content;
+    }
+    return document.getElementById(identity);
+  }
+
   // One report of several.
-  function show(kind, name) {
-    for (const each of all(`[data-${kind}]`)) each.hidden = each.dataset[kind] !== name;
-    if (kind === "report") paint(name);
+  async function show(kind, name) {
+    if (kind === "report") await unpacked(`report-${name}`);
+    const shown = all(`[data-${kind}]`);
+    const chosen = all(`[data-shows="${kind}"]`)[0].value;
+    for (const each of shown) each.hidden = each.dataset[kind] !== chosen;
+    if (kind === "report") paint(chosen);
   }
 
   // Workloads: every place of the sliders is a pass that the model computed.
@@ -132,14 +145,8 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
-  // Conditions: inflated when they are first asked for.
   async function open(identity) {
-    const found = document.getElementById(identity);
-    if (found.localName === "script") {
-      const content = text(await held(identity));
-      if (found.isConnected) found.outerHTML = content;
-    }
-    const dialog = document.getElementById(identity);
+    const dialog = await unpacked(identity);
     if (!dialog.open) dialog.showModal();
   }
 

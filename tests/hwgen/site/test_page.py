@@ -6,12 +6,13 @@ import re
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.site import charts
+from hwgen.report.schema import OverheadReport
+from hwgen.site import charts, overheads
 from hwgen.site.conditions import dialog
 from hwgen.site.page import contents, page
-from hwgen.site.sources import read
+from hwgen.site.sources import of_kind, read
 
-LARGEST = 4_200_000
+LARGEST = 4_000_000
 """Bytes of the page."""
 
 
@@ -80,12 +81,23 @@ def test_reports_are_in_the_page_byte_for_byte(committed, sources):
         assert gzip.decompress(base64.b64decode(text)) == source.content
 
 
+def _packed(page, identity):
+    """What stands in the page compressed."""
+    (text,) = re.findall(f'<script type="application/gzip" id="{identity}">([^<]*)</script>', page)
+    return gzip.decompress(base64.b64decode(text)).decode()
+
+
 def test_conditions_are_in_the_page_compressed(committed, sources):
     for source in sources:
-        (text,) = re.findall(
-            f'<script type="application/gzip" id="conditions-{source.name}">([^<]*)</script>', committed
-        )
-        assert gzip.decompress(base64.b64decode(text)).decode() == dialog(source)
+        assert _packed(committed, f"conditions-{source.name}") == dialog(source)
+
+
+def test_what_is_inside_the_first_cores_is_open_and_the_others_are_compressed(committed, sources):
+    pairs = overheads.ordered(of_kind(sources, OverheadReport))
+    first, *others = overheads.inside(pairs)
+    assert first in committed
+    for (source, _), section in zip(pairs[1:], others, strict=True):
+        assert _packed(committed, f"report-{source.name}") == section
 
 
 def test_the_same_reports_give_the_same_plots(committed, sources):
