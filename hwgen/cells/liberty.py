@@ -173,7 +173,7 @@ def parse(text: str, path: str | Path, skip: Collection[str] = ()) -> Group:
     Raises
     ------
     InputError
-        With file and line, if the text is no Liberty or holds no ``library`` group.
+        With file and line, if the text is no Liberty or does not hold one ``library`` group.
     """
     text = _COMMENT.sub(_blank, text)
     root = Group("", "", 1)
@@ -225,9 +225,14 @@ def parse(text: str, path: str | Path, skip: Collection[str] = ()) -> Group:
             f"{path}:{opened.line}: the file ends inside the group '{opened.kind} ({opened.args.strip()})'; "
             "expected a closing '}' (is the file truncated?)"
         )
-    for group in root.children("library"):
-        return group
-    raise InputError(f"{path}: no 'library' group; expected a Liberty file, 'library (name) {{ ... }}'")
+    libraries = list(root.children("library"))
+    if not libraries:
+        raise InputError(f"{path}: no 'library' group; expected a Liberty file, 'library (name) {{ ... }}'")
+    if len(libraries) > 1:
+        raise InputError(
+            f"{path}:{libraries[1].line}: a second 'library' group; expected one in a file, and '--liberty' for each file"
+        )
+    return libraries[0]
 
 
 def _skip(text: str, position: int) -> int:

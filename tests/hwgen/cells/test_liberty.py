@@ -98,6 +98,7 @@ BAD = {
     "empty": ("", "no 'library' group"),
     "not Liberty": ("module top; endmodule\n", "cannot read 'module"),
     "group is no library": ("cell (A) { }", "no 'library' group"),
+    "two libraries": ("library (a) { }\nlibrary (b) { }", ":2: a second 'library' group"),
     "truncated": (wrap(INVERTER)[:-8], r"ends inside the group .*truncated"),
     "truncated in a string": (wrap('cell (A) { comment : "abc'), "cannot read"),
     "truncated in a statement": (
