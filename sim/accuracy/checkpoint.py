@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -119,30 +119,34 @@ def _lines(file: Path) -> list[str]:
         raise ArgumentError(f"{file}: not readable text: {' '.join(str(error).split())}") from None
 
 
-def _shapes(sizes: Mapping[str, int], pieces: int) -> dict[str, tuple[int, ...]]:
-    """Shape by name of all tensors that the encoder needs."""
+def _shapes(sizes: Mapping[str, int], pieces: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Name and shape of all tensors that the encoder needs, one by one: a wrong number of layers ends at the first."""
     hidden, inner = sizes["hidden_size"], sizes["intermediate_size"]
-    shapes: dict[str, tuple[int, ...]] = {
-        "embeddings.word_embeddings.weight": (pieces, hidden),
-        "embeddings.position_embeddings.weight": (sizes["max_position_embeddings"], hidden),
-        "embeddings.token_type_embeddings.weight": (sizes["type_vocab_size"], hidden),
-    }
-    norms = ["embeddings.LayerNorm"]
+    yield "embeddings.word_embeddings.weight", (pieces, hidden)
+    yield "embeddings.position_embeddings.weight", (sizes["max_position_embeddings"], hidden)
+    yield "embeddings.token_type_embeddings.weight", (sizes["type_vocab_size"], hidden)
+    yield from _norm("embeddings.LayerNorm", hidden)
     for index in range(sizes["num_hidden_layers"]):
         layer = f"encoder.layer.{index}."
-        norms += [f"{layer}{part}.LayerNorm" for part in ("attention.output", "output")]
         for part in _LINEAR:
             outputs = inner if part == "intermediate.dense" else hidden
             inputs = inner if part == "output.dense" else hidden
-            shapes |= {f"{layer}{part}.weight": (outputs, inputs), f"{layer}{part}.bias": (outputs,)}
-    return shapes | {f"{norm}.{each}": (hidden,) for norm in norms for each in _NORM}
+            yield f"{layer}{part}.weight", (outputs, inputs)
+            yield f"{layer}{part}.bias", (outputs,)
+        for part in ("attention.output", "output"):
+            yield from _norm(f"{layer}{part}.LayerNorm", hidden)
 
 
-def _weights(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Matrix]:
+def _norm(name: str, hidden: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for each in _NORM:
+        yield f"{name}.{each}", (hidden,)
+
+
+def _weights(file: Path, shapes: Iterable[tuple[str, tuple[int, ...]]]) -> dict[str, Matrix]:
     there = tensors.entries(file)
     named = {_present(name): name for name in there}
     found = {}
-    for name, shape in shapes.items():
+    for name, shape in shapes:
         if name not in named:
             raise ArgumentError(f"{file}: no tensor {name!r}; it has {tensors.listing(there)}")
         stored = there[named[name]][1]
