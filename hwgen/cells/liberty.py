@@ -230,7 +230,7 @@ def parse(text: str, path: str | Path, skip: Collection[str] = ()) -> Group:
         raise InputError(f"{path}: no 'library' group; expected a Liberty file, 'library (name) {{ ... }}'")
     if len(libraries) > 1:
         raise InputError(
-            f"{path}:{libraries[1].line}: a second 'library' group; expected one in a file, and '--liberty' for each file"
+            f"{path}:{libraries[1].line}: a second 'library' group; expected one in a file, each by its --liberty"
         )
     return libraries[0]
 
