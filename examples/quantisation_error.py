@@ -52,7 +52,7 @@ def errors(x: tensors.Tensor) -> dict[str, float]:
     wide = x.astype(np.float64)
     found = {"rows": x.shape[0], "K": x.shape[1], "energy": float(np.square(wide).sum())}
     for fmt in NAMES:
-        q = golden.quantize(golden.padded(x), fmt)
+        q = golden.quantize_padded(x, fmt)
         found[fmt] = float(np.square(golden.dequantize(q)[:, : x.shape[1]] - wide).sum())
         found["blocks"], found["e1m2"] = q.e1m2.size, int(q.e1m2.sum())
     return found

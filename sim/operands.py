@@ -12,9 +12,9 @@ tensor scale        ``NAME.tensor_scale``      ``NAME_scale_2``
 
 Without a name, hwgen's are plain ``codes``, ``scales`` and ``tensor_scale``. Codes are bytes of codes side by side, the
 first ones lowest: of 4 bits uint8 (rows, K / 2), element 2i in the low nibble. Block scales are the bytes that the core
-reads, uint8 or float8_e4m3fn (rows, blocks). The tensor scale is one number that float32 holds, by which products are
-multiplied. An operand of a format without block scales has none. No file says which block format it is in, so what
-depends on it is checked once a core is chosen.
+reads, (rows, blocks): uint8 or float8_e4m3fn, uint16 or uint32 where a format has so many bytes for a block. The tensor
+scale is one number that float32 holds, by which products are multiplied. An operand of a format without block scales
+has none. No file says which block format it is in, so what depends on it is checked once a core is chosen.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Numbers:
         if self.tensor.size == 0:
             raise InputError(f"{self.origin}: is empty, {self.tensor.shape}; must have rows and columns")
         try:
-            return golden.quantize(golden.padded(self.tensor, form), form, rule=self.rule)
+            return golden.quantize_padded(self.tensor, form, rule=self.rule)
         except golden.ArgumentError as error:
             raise InputError(f"{self.origin}: {error}") from None
 
@@ -166,7 +166,9 @@ class Packed:
         if scales is None:
             raise _missing(self.origin, self.names, self.names[1])
         if scales.shape != shape:
-            wanted = f"uint8 or float8_e4m3fn {shape}, one for each block of {self.names[0]!r}"
+            record = golden.block_format(form)
+            kinds = "uint8 or float8_e4m3fn" if record.scale_bytes == 1 else str(np.dtype(record.scale_type))
+            wanted = f"{kinds} {shape}, one for each block of {self.names[0]!r}"
             raise _wrong(self.origin, self.names[1], scales, wanted)
         try:
             return golden.QuantizedTensor.from_packed(self.codes, scales, self.tensor_scale, form)
@@ -228,9 +230,9 @@ class _Stored(Mapping[str, "NDArray[Any]"]):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         kind, shape = self._kinds[name]
-        types = {"U8": "u1", "F8_E4M3": "u1", "F32": "<f4"}
+        types = {"U8": "u1", "F8_E4M3": "u1", "U16": "<u2", "U32": "<u4", "F32": "<f4"}
         if kind not in types:
-            what = "codes are U8, block scales U8 or F8_E4M3, a tensor scale F32"
+            what = "codes are U8, block scales U8, F8_E4M3, U16 or U32, a tensor scale F32"
             raise InputError(f"{self._path}: tensor {name!r} is {kind}; {what}")
         return np.frombuffer(tensors.stored(self._path, name), types[kind]).reshape(shape)
 

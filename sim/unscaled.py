@@ -100,15 +100,11 @@ def rounded(tensor: Tensor, kind: str) -> Unscaled:
     kind
         One of `UNSCALED_TYPES`.
     """
-    element = golden.UNSCALED_ELEMENTS[kind]
-    numbers = tensor.astype(np.float64)
-    with np.errstate(over="ignore"):
-        scale = np.float32(np.abs(numbers).max(initial=0) / element.largest)
-    if scale == 0:
-        scale = np.float32(1)
-    if not np.isfinite(scale):
-        raise InputError(f"largest magnitude {np.abs(numbers).max():g}: float32 has no tensor scale for it")
-    return Unscaled(element.encode(numbers / np.float64(scale)), kind, scale)
+    try:
+        codes, scale = golden.quantize_unscaled(tensor, kind)
+    except golden.ArgumentError as error:
+        raise InputError(str(error)) from None
+    return Unscaled(codes, kind, scale)
 
 
 def from_file(path: Path, name: str | None, letter: str, kind: str) -> Unscaled:

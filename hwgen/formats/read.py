@@ -276,6 +276,9 @@ def _block(
         "scale_bytes": table.whole("scale_bytes", range(0, 5), int(scale.width > 0)),
         "definition": text,
     }
+    if not scale.width and (len(chosen) > 1 or fields["shifts"]):
+        what = "a selector" if len(chosen) > 1 else "shifts"
+        raise table.refused("scale", f"{what} must have a block scale below; {scale.name} has no bits")
     if fields["scale_bytes"] and not scale.width:
         raise table.refused("scale_bytes", f"scale {scale.name} has nothing to store; leave it out")
     try:
@@ -286,7 +289,8 @@ def _block(
         weighed = zip(chosen, form.factors or [1] * len(chosen), strict=True)
         count = form.factors[0] if form.factors else 1
         magnitudes = [abs(value) * factor / count for each, factor in weighed for value in each.values if value]
-        least, most = min(magnitudes) * (scale.value(0) or scale.value(1)), max(magnitudes) * scale.largest
+        least = min(magnitudes) * (scale.value(0) or scale.value(1))
+        most = max(magnitudes) * 2 ** len(form.shifts) * scale.largest
         if not least <= form.full_scale <= most:
             what = f"must be from {least:g} to {most:g}, the smallest and the largest number of the format"
             raise table.refused("full_scale", what)

@@ -47,11 +47,16 @@ class ScaleFormat:
     subnormals: bool = True
 
     def __post_init__(self) -> None:
+        if not self.width and (self.subnormals or self.nan is not None):
+            raise InputError(
+                f"scale format {self.name}: has no bits, so it is always 1: subnormals must be false, and nan left out"
+            )
         least = int(self.subnormals)
         if self.width and (self.exponent_bits < 2 or self.mantissa_bits < least or self.width > 8):
             raise InputError(
                 f"scale format {self.name}: exponent_bits = {self.exponent_bits}, mantissa_bits = {self.mantissa_bits}:"
                 f" at least 2 and {least}, and 8 together at most"
+                + (" (without mantissa: subnormals = false)" if self.subnormals and not self.mantissa_bits else "")
             )
         if self.nan not in (None, (1 << self.width) - 1):
             raise InputError(

@@ -195,7 +195,7 @@ class Datapath:
 
     def _offline(self, x: Matrix, scale: np.float32 | None = None) -> Side:
         form, rule = self._quantiser.format, self._quantiser.rule
-        return Side(golden.quantize(golden.padded(x, form), form, rule=rule, tensor_scale=scale), None, None)
+        return Side(golden.quantize_padded(x, form, rule=rule, tensor_scale=scale), None, None)
 
     def _online(self, kind: str, side: str, x: Matrix) -> Side:
         scale = self._scales[kind, side]

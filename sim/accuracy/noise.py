@@ -71,7 +71,7 @@ def energies(x: Tensor, form: str | golden.BlockFormat, rule: str | None = None)
     ArgumentError
         As `golden.quantize`, or a block is beyond the range of the format, so that its scale is NaN.
     """
-    return lost(x, golden.quantize(golden.padded(x, form), form, rule=rule))
+    return lost(x, golden.quantize_padded(x, form, rule=rule))
 
 
 def lost(x: Tensor, quantized: golden.QuantizedTensor) -> Energies:

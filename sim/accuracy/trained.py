@@ -169,8 +169,7 @@ def quantised(
 
     def product(name: str, x: Matrix, w: Matrix) -> Matrix:
         a, b = (
-            golden.quantize(golden.padded(operand, each), each, rule=by)
-            for operand, (each, by) in zip((x, w), ways, strict=True)
+            golden.quantize_padded(operand, each, rule=by) for operand, (each, by) in zip((x, w), ways, strict=True)
         )
         return golden.gemm(a, b, blocks_per_step=groups)
 

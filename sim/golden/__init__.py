@@ -43,7 +43,7 @@ from .quantiser import (
     Selection,
     SquaredError,
 )
-from .quantize import BLOCK, QuantizedTensor, dequantize, padded, quantize
+from .quantize import BLOCK, QuantizedTensor, dequantize, padded, quantize, quantize_padded
 from .rules import RULES
 from .scale import ScaleFormat
 from .unscaled import UNSCALED_ELEMENTS, max_unscaled_fraction_bits, quantize_unscaled, unscaled_gemm, unscaled_step
@@ -95,6 +95,7 @@ __all__ = [
     "pack",
     "padded",
     "quantize",
+    "quantize_padded",
     "quantize_unscaled",
     "step",
     "unpack",

@@ -157,6 +157,8 @@ class BlockFormat:
             )
         if set(element.integers) != set(range(-max(element.integers), max(element.integers) + 1)):
             raise ArgumentError(f"{place} take elements that are all whole numbers of a unit up to the largest")
+        if element.silent or element.preference:
+            raise ArgumentError(f"{place} take elements without silent codes and without a preference")
 
     def __hash__(self) -> int:
         return hash(self.name)  # formats are keys of caches, and their tables are long

@@ -48,15 +48,27 @@ def formats_from(text: str) -> dict[str, BlockFormat]:
         raise ArgumentError("formats of a TOML file take Python 3.11, or the package tomli") from None
     except (ValueError, RecursionError) as error:
         raise ArgumentError(f"not valid TOML: {' '.join(str(error).split())}") from None
-    elements = {element.name: element for form in CATALOGUE.values() for element in form.elements}
+    elements, ambiguous = _catalogued()
     scales = {form.scale.name: form.scale for form in CATALOGUE.values()}
     found = {}
     for kind, known, make in (("elements", elements, _element), ("scales", scales, _scale)):
         for name, row in _rows(content, kind):
             known[name] = _made(f"{kind}.{name}", lambda name=name, row=row, make=make: make(name, row))
     for name, row in _rows(content, "formats"):
+        for each in ambiguous & {*map(str, row.get("elements", ()))}:
+            raise ArgumentError(
+                f"formats.{name}: elements: formats of the catalogue settle ties of {each} in different ways; describe"
+                " it in a table with values and preference"
+            )
         found[name] = _made(f"formats.{name}", lambda name=name, row=row: _block(name, row, elements, scales))
     return found
+
+
+def _catalogued() -> tuple[dict[str, ElementFormat], set[str]]:
+    """Return the elements of the catalogue by name, and those names that formats do not agree on."""
+    found: dict[str, ElementFormat] = {}
+    every = [element for form in CATALOGUE.values() for element in form.elements]
+    return found, {each.name for each in every if found.setdefault(each.name, each) != each}
 
 
 def _rows(content: _Row, kind: str) -> list[tuple[str, _Row]]:

@@ -94,6 +94,8 @@ class ElementFormat:
         left = {self.values[code] for code in codes}
         if self.silent and (0 not in left or len(left) < 2):
             raise ArgumentError(f"{self.name}: silent = {self.silent}: must leave zero, and a number besides")
+        if 0 in self.silent and self.values[0] == 0:
+            raise ArgumentError(f"{self.name}: silent = {self.silent}: code 0 is what zeros are filled with")
         if self.preference:
             if sorted(self.preference) != sorted(codes):
                 raise ArgumentError(f"{self.name}: preference must have codes {sorted(codes)}; got {self.preference}")

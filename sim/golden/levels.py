@@ -63,7 +63,7 @@ def by_power(blocks: Array, form: BlockFormat) -> tuple[Array, Array]:
 
     The scale may be NaN, where the largest number is beyond all others.
     """
-    magnitudes = np.abs(blocks)
+    magnitudes = np.minimum(np.abs(blocks), np.finfo(np.float64).max)  # a given tensor scale may make them infinite
     scales = scale_codes(form.scale, _top(form), magnitudes.max(axis=1), 1.0, "floor")
     unit = form.scale.table[scales]
     # A scale of zero or NaN makes every code zero.

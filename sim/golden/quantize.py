@@ -1,8 +1,8 @@
 """Quantisation to a block format, and back.
 
 Each tensor has one FP32 tensor scale; each block of elements along K has one block scale. Where a format has several
-kinds of elements, all are tried on every block and the one with the smallest squared error is kept, of equal ones the
-last. `rules` has what else there is to choose.
+kinds of elements, all are tried on every block and the one with the smallest squared error is kept, of equal ones that
+which is tried first. `rules` has what else there is to choose.
 
 Sources: the choice by squared error, ties to E1M2, and its top of 7, MixFP4 (arXiv 2605.31035); two-level scaling
 with 2688 = 448 * 6, NVIDIA's NVFP4; the same with 3136 = 448 * 7, NVINT4 (arXiv 2510.25602); UE5M3 scales without a
@@ -139,7 +139,8 @@ def padded(x: Tensor, fmt: str | BlockFormat = "nvfp4") -> Array:
     """Return `x` with zeros up to the next whole block of its last dimension.
 
     Zeros add nothing to a product, and change neither scale nor format of the block that they share: every format
-    holds them without error.
+    holds them without error. They do change the mean magnitude of a tensor, so the rule "absmean" takes
+    `quantize_padded`.
 
     Parameters
     ----------
@@ -245,12 +246,7 @@ def quantize(
     elif form.by_tensor:
         return _of_one_kind(tensor, form, tensor_scale, chosen_rule)
 
-    if tensor_scale is not None:
-        scale = given_scale(tensor_scale)
-    elif (divisor := rules.tensor_divisor(form, chosen_rule)) is None:
-        scale = np.float32(1)
-    else:
-        scale = found_scale(rules.reference(tensor, chosen_rule), divisor)
+    scale = _tensor_scale(tensor, form, chosen_rule) if tensor_scale is None else given_scale(tensor_scale)
     rows, k = tensor.shape
     codes = np.empty((rows, k), np.uint8)
     scales = np.empty((rows, k // form.block), form.scale_type)
@@ -265,6 +261,41 @@ def quantize(
     if form.by_tensor and e1m2 is not None:
         scales |= e1m2 * form.scale_type.type(1 << (form.tag_bit or 0))  # of zero blocks, too
     return QuantizedTensor(codes, scales, scale, fmt)
+
+
+def _tensor_scale(tensor: Array, form: BlockFormat, rule: str) -> np.float32:
+    """Return the tensor scale of a tensor of finite numbers."""
+    divisor = rules.tensor_divisor(form, rule)
+    return np.float32(1) if divisor is None else found_scale(rules.reference(tensor, rule), divisor)
+
+
+def quantize_padded(
+    x: Tensor, fmt: str | BlockFormat, *, tensor_scale: Tensor | None = None, rule: str | None = None
+) -> QuantizedTensor:
+    """Quantise a matrix whose rows may end within a block: `quantize` of it `padded`, by a tensor scale of its own.
+
+    Parameters
+    ----------
+    x : array or tensor of float16, bfloat16, float32, float64 or integers, (rows, K)
+        All finite.
+    fmt, tensor_scale, rule
+        As in `quantize`.
+
+    Returns
+    -------
+    QuantizedTensor, (rows, block ceil(K / block))
+
+    Raises
+    ------
+    ArgumentError
+        As `quantize`.
+    """
+    form = block_format(fmt)
+    filled = padded(x, fmt)
+    if tensor_scale is None and filled.ndim == 2 and filled.size:
+        check_finite(filled)
+        tensor_scale = _tensor_scale(check_numbers(x, "x"), form, rules.checked(form, rule))
+    return quantize(filled, fmt, tensor_scale=tensor_scale, rule=rule)
 
 
 def _of_one_kind(tensor: Array, form: BlockFormat, tensor_scale: Tensor | None, rule: str) -> QuantizedTensor:

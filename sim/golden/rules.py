@@ -4,15 +4,16 @@
 rule              scale of a block, with b its largest magnitude    for
 ================  ================================================  =========================================
 ``nearest``       cast(b / top), top the largest element            scales with a mantissa
-``four-over-six`` cast(b / 6) or cast(b / 4): the smaller squared   E2M1 with E4M3 scales and a tensor scale,
-                  error, of equal ones the former                   which is max|x| / (256 * 6)
+``four-over-six`` cast(b / 6) or cast(b / 4): the smaller squared   NVFP4; the tensor scale is max|x| / (256 * 6)
+                  error, of equal ones the former                   in place of max|x| / (448 * 6)
 ``floor``         2^(floor(log2 b) - floor(log2 top)); below the    scales that are powers of two
                   smallest scale that, above the largest NaN
 ``ceil``          2^ceil(log2(b / top)), within the scales there    such scales and elements of one kind
                   are
 ``reciprocal``    cast(bf16(b * bf16(1 / top))), see `levels`       scales with a mantissa and sub-groups' shifts
 ``unscaled``      none                                              formats without block scales
-``absmean``       none, and the tensor scale is the mean of |x|     such formats with elements -1, 0 and 1
+``absmean``       none, and the tensor scale is the mean of |x|     such formats with elements -1, 0 and 1, and a
+                                                                    tensor scale
 ================  ================================================  =========================================
 
 All of it in units of the tensor scale. A cast is to nearest, ties to the even code, saturating. Elements are rounded to
@@ -61,10 +62,11 @@ def _possible(form: BlockFormat) -> tuple[str, ...]:
     if form.shifts:
         return ("reciprocal",) if form.scale.mantissa_bits else ("floor",)
     if not form.scale.width:
-        return ("absmean", "unscaled") if form.elements == (TERNARY,) else ("unscaled",)
+        by_mean = form.elements == (TERNARY,) and form.tensor_divisor is not None
+        return ("absmean", "unscaled") if by_mean else ("unscaled",)
     if not form.scale.mantissa_bits:
         return ("floor",) if len(form.elements) > 1 else ("floor", "ceil")
-    if form.elements == (E2M1,) and form.scale == UE4M3 and form.tensor_divisor is not None:
+    if form.elements == (E2M1,) and form.scale == UE4M3 and form.tensor_divisor == UE4M3.largest * E2M1.largest:
         return ("nearest", "four-over-six")
     return ("nearest",)
 
@@ -127,7 +129,9 @@ def scale_codes(scale: ScaleFormat, top: float, peaks: Array, tensor_scale: floa
     if rule not in ("floor", "ceil"):
         return scale.encode(peaks / (top * tensor_scale))
     # frexp has the significand from 1/2 to 1, so that log2 is from exponent - 1 to exponent.
-    fraction, exponent = np.frexp(peaks / tensor_scale if rule == "floor" else peaks / (top * tensor_scale))
+    with np.errstate(over="ignore"):
+        ratio = peaks / tensor_scale if rule == "floor" else peaks / (top * tensor_scale)
+    fraction, exponent = np.frexp(np.minimum(ratio, np.finfo(np.float64).max))  # infinity has no exponent
     power = exponent - (np.frexp(top)[1] if rule == "floor" else fraction == 0.5)
     last = (1 << scale.width) - 1 if scale.nan is None else scale.nan - 1
     codes = np.where(peaks > 0, power + scale.bias, 0)

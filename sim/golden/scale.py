@@ -33,7 +33,8 @@ class ScaleFormat:
     Raises
     ------
     ArgumentError
-        On construction: the fields have more than 8 bits, or `nan` is not the last code, above all numbers.
+        On construction: the fields have more than 8 bits, or `nan` is not the last code, above all numbers, or there
+        are no bits and yet subnormals or a NaN.
     """
 
     name: str
@@ -49,6 +50,8 @@ class ScaleFormat:
                 f"{self.name}: must have an exponent and at most 8 bits;"
                 f" got {self.exponent_bits} + {self.mantissa_bits}"
             )
+        if not self.width and (self.subnormals or self.nan is not None):
+            raise ArgumentError(f"{self.name}: a scale without bits is one number, and neither zero nor NaN")
         if self.nan not in (None, (1 << self.width) - 1):
             raise ArgumentError(
                 f"{self.name}: nan must be None or the last code, {(1 << self.width) - 1}; got {self.nan}"

@@ -88,6 +88,23 @@ def test_blocks_and_codes_of_other_sizes(tmp_path: Path, monkeypatch: pytest.Mon
         assert np.array_equal(found.scales, q.scales)
 
 
+@pytest.mark.parametrize(("form", "kind"), [("hif4", "uint32"), ("blockdialect", "uint16")])
+def test_scales_of_several_bytes(tmp_path: Path, form: str, kind: str) -> None:
+    q = golden.quantize(np.random.default_rng(3).standard_normal((2, 128)), form)
+    stored = operands.packed("w", q)
+    assert stored["w.scales"].dtype == kind
+    np.savez(tmp_path / "x.npz", **stored)
+    save_file(stored, tmp_path / "x.safetensors")
+    for file in ("x.npz", "x.safetensors"):
+        found = operands.from_file(tmp_path / file, "w", "A").quantized(form)
+        assert np.array_equal(found.codes, q.codes)
+        assert np.array_equal(found.scales, q.scales)
+    short = stored | {"w.scales": stored["w.scales"][:, :1].copy()}
+    save_file(short, tmp_path / "short.safetensors")
+    with pytest.raises(InputError, match=rf"tensor 'w.scales' is {kind} \(2, 1\); must be {kind} \(2, "):
+        operands.from_file(tmp_path / "short.safetensors", "w", "A").quantized(form)
+
+
 BAD = [
     ({"w.codes": None}, "no tensor 'w.codes' or 'w'; it has w.scales, w.tensor_scale"),
     ({"w.scales": None}, "no tensor 'w.scales', which belongs to 'w.codes'"),

@@ -36,7 +36,7 @@ def test_zeros_are_rounded_to_zeros() -> None:
 
 
 def test_numbers_without_a_scale() -> None:
-    with pytest.raises(InputError, match=r"largest magnitude 1e\+300: float32 has no tensor scale for it"):
+    with pytest.raises(InputError, match=r"x has magnitude 1e\+300: x / 6 must be within the float32 range"):
         rounded(np.full((1, 1), 1e300), "e2m1")
 
 
@@ -118,3 +118,12 @@ def test_bad_files(tmp_path: Path) -> None:
     ):
         with pytest.raises((InputError, golden.ArgumentError), match=message):
             from_file(tmp_path / name, tensor, "A", "e4m3")
+
+
+def test_tiny_numbers_are_rounded_as_the_golden_model_rounds_them() -> None:
+    tiny = np.full((1, 32), 3e-43)
+    codes, scale = golden.quantize_unscaled(tiny, "e4m3")
+    operand = rounded(tiny, "e4m3")
+    assert operand.tensor_scale == scale == np.float32(1e-45)
+    np.testing.assert_array_equal(operand.codes, codes)
+    assert codes.all()

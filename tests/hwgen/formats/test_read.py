@@ -304,7 +304,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"more": "[elements.E2M1]\ninteger = 4"}, "elements.E2M1: hwgen has one of that name; choose another"),
     ({"scale": {"nan": 5}}, "scales.S: .*nan = 0x5: must be the highest code, 0x7f"),
     ({"scale": {"exponent_bits": 7}}, "scales.S: .*exponent_bits = 7, mantissa_bits = 3"),
-    ({"scale": {"mantissa_bits": 0}}, "scales.S: .*mantissa_bits = 0: at least 2 and 1"),
+    ({"scale": {"mantissa_bits": 0}}, "scales.S: .*mantissa_bits = 0: at least 2 and 1.*subnormals = false"),
+    (
+        {"scale": {"exponent_bits": 0, "mantissa_bits": 0, "bias": 0}},
+        "scales.S: .*has no bits, so it is always 1: subnormals must be false, and nan left out",
+    ),
+    (
+        {"scale": {"exponent_bits": 0, "mantissa_bits": 0, "bias": 0, "subnormals": False, "nan": 0}},
+        "scales.S: .*has no bits, so it is always 1",
+    ),
     ({"scale": {"bias": None}}, "scales.S: key 'bias' is missing"),
     ({"scale": {"bias": 200}}, r"scales.S.bias = 200: scales from 2\^-202 to 2\^-185 are beyond FP32"),
     ({"scale": {"subnormals": 1}}, "scales.S.subnormals = 1: must be true or false"),
@@ -324,6 +332,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "no lanes multiply mxfp8-e5m2 x mine: a = 'mxfp8-e5m2' has infinite elements; .*b = 'mine' has no window",
     ),
     ({"form": {"scale": "none", "scale_bytes": 1}}, "formats.mine.scale_bytes = 1: scale none has nothing to store"),
+    ({"form": {"scale": "none", "shifts": [2]}}, "formats.mine.scale = 'none': shifts must have a block scale below"),
+    (
+        {"form": {"scale": "none", "elements": ["E2M1", "INT4"], "scale_bytes": 1}},
+        "formats.mine.scale = 'none': a selector must have a block scale below; none has no bits",
+    ),
+    (
+        {"form": {"full_scale": 6273, "elements": ["INT4"], "scale": "UE4M3", "shifts": [8], "scale_bytes": 2}},
+        "formats.mine.full_scale = 6273: must be from 0.00195312 to 6272",
+    ),
     ({"top": "[format.mine]\nblock = 16"}, "unknown table 'format'; did you mean 'formats'?"),
     ({"form": {"elements": ["T", "INT4"]}}, "formats.mine: .*elements T and INT4 have codes of 3 and 4 bits"),
     ({"form": {"elements": ["E2M1", "INT4"], "scale": "E8M0"}}, "a selector of 1 bits has no place beside scale E8M0"),
@@ -378,12 +395,31 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"element": "integer = 4\nsilent = [16]"}, r"elements.T: T: silent = \(16,\): must be codes, 0 to 15"),
     ({"element": "integer = 2\nsilent = [1, 3]"}, r"elements.T: T: silent = \(1, 3\): must leave zero, and a number"),
     ({"element": "integer = 2\nsilent = [0, 2]"}, r"elements.T: T: silent = \(0, 2\): must leave zero, and a number"),
+    ({"element": "integer = 4\nsilent = [0]"}, r"elements.T: T: silent = \(0,\): code 0 is what zeros are filled with"),
+    (
+        {"element": "integer = 4\nsilent = [7, 9]", "form": {"shifts": [8], "scale_bytes": 2, "elements": ["T"]}},
+        "formats.mine: mine: shifts = .* take elements without silent codes and without a preference",
+    ),
+    (
+        {"form": {"elements": ["E2M1+5", "E2M1-5"]}},
+        "formats.mine: elements: formats of the catalogue settle ties of E2M1.5 in different ways; describe it",
+    ),
     ({"element": "integer = 4\npreference = [1]"}, "elements.T: T: preference must have codes"),
     (
         {"element": "values = [0, 2, 1, 3, 0, -2, -1, -3]"},
         "elements.T: T: codes 7 and 5 are neighbours and both odd; preference",
     ),
 ]
+
+
+def test_the_largest_number_of_a_format_with_shifts_is_shifted(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    form = {"full_scale": 6272, "elements": ["INT4"], "scale": "UE4M3", "shifts": [8], "scale_bytes": 2}
+    path.write_text(described(form=form))
+    (found,) = golden.formats_from(resolved(str(path)).a.definition).values()
+    q = golden.quantize(np.full((1, 16), 6272.0), found)
+    assert q.tensor_scale == 1
+    assert golden.dequantize(q)[0, 0] == 6272
 
 
 @pytest.mark.parametrize(("changed", "message"), BAD, ids=[message[:50] for _, message in BAD])

@@ -264,6 +264,8 @@ def shifted(elements=(S1P2,), shifts=(8, 4), scale_bytes=2, **more):
         ),
         (lambda: ScaleFormat("x", 5, 4, 7), r"x: must have an exponent and at most 8 bits; got 5 \+ 4"),
         (lambda: ScaleFormat("x", 0, 4, 7), "x: must have an exponent"),
+        (lambda: ScaleFormat("x", 0, 0, 0), "x: a scale without bits is one number, and neither zero nor NaN"),
+        (lambda: ScaleFormat("x", 0, 0, 0, subnormals=False, nan=0), "x: a scale without bits is one number"),
         (lambda: ScaleFormat("x", 4, 3, 7, nan=0x7E), "x: nan must be None or the last code, 127; got 126"),
         (lambda: golden.BlockFormat("x", (E2M1, E1M2), UE4M3, 1.0), "x: must have one element format; got E2M1 of 4"),
         (lambda: golden.BlockFormat("x", (), UE4M3, 1.0), "x: must have one element format; got none"),

@@ -197,6 +197,15 @@ def test_all_zero_tensor(fmt):
     assert not q.scales.any()
 
 
+@pytest.mark.parametrize("fmt", golden.CATALOGUE)
+def test_zeros_of_either_sign_are_zero_in_every_format(fmt):
+    x = np.zeros((2, 64))
+    x[1] = -0.0
+    q = golden.quantize(x, fmt)
+    assert not q.codes.any()
+    assert not golden.dequantize(q).any()
+
+
 @formats
 def test_the_largest_element_is_never_the_code_without_meaning(fmt):
     x = -np.abs(np.random.default_rng(6).standard_t(1.5, (64, 64)))

@@ -109,3 +109,26 @@ def test_the_default_is_the_first_rule():
 def test_rules_that_a_format_has_not_are_refused(form, rule, message):
     with pytest.raises(golden.ArgumentError, match=message):
         golden.quantize(np.ones((1, 32)), form, rule=rule)
+
+
+def test_four_over_six_is_for_the_tensor_scale_of_nvfp4_alone():
+    plain = golden.block_format("nvfp4")
+    other = golden.BlockFormat("other", plain.elements, plain.scale, 100.0)
+    with pytest.raises(golden.ArgumentError, match="rule must be one of 'nearest' for other; got 'four-over-six'"):
+        golden.quantize(np.ones((1, 16)), other, rule="four-over-six")
+
+
+def test_the_mean_magnitude_takes_a_tensor_scale():
+    plain = golden.block_format("ternary")
+    other = golden.BlockFormat("other", plain.elements, plain.scale, None, scale_bytes=0)
+    with pytest.raises(golden.ArgumentError, match="rule must be one of 'unscaled' for other; got 'absmean'"):
+        golden.quantize(np.ones((1, 16)), other, rule="absmean")
+
+
+@pytest.mark.parametrize(("rule", "scale"), [("floor", 0xFF), ("ceil", 0xFE)])
+def test_numbers_beyond_all_scales_have_the_last_one_though_float64_does_not_hold_their_ratio(rule, scale):
+    x = np.zeros((1, 32))
+    x[0, 0] = 1e300
+    with np.errstate(all="raise"):
+        q = golden.quantize(x, "mxfp4", tensor_scale=np.float32(2.0**-40), rule=rule)
+    assert q.scales[0, 0] == scale

@@ -130,6 +130,23 @@ def test_padding_changes_no_product(fmt, k):
     np.testing.assert_array_equal(longer.codes[:, :-16], q.codes)
 
 
+@pytest.mark.parametrize("fmt", golden.CATALOGUE)
+@pytest.mark.parametrize("k", [17, 64])
+def test_padding_changes_no_tensor_scale(fmt, k):
+    x = np.random.default_rng(k).standard_normal((8, k))
+    q = golden.quantize_padded(x, fmt)
+    mean = fmt == "ternary"
+    expected = golden.quantize(golden.padded(x, fmt), fmt, tensor_scale=np.float32(np.abs(x).mean()) if mean else None)
+    same(q, expected)
+    same(golden.quantize_padded(x, fmt, tensor_scale=2), golden.quantize(golden.padded(x, fmt), fmt, tensor_scale=2))
+
+
+def test_a_padded_tensor_is_refused_for_what_it_is():
+    for x, message in ((np.zeros((0, 3)), "x must be"), (np.ones(3), "x must be"), ([[np.nan]], "x.0, 0. is nan")):
+        with pytest.raises(golden.ArgumentError, match=message):
+            golden.quantize_padded(x, "ternary")
+
+
 def test_padding_of_other_shapes():
     assert golden.padded(X) is X
     assert golden.padded(Tensor(HALF[:, :3], "torch.bfloat16")).shape == (3, 16)
