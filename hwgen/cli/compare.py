@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import click
 
 from hwgen.cli import options
 from hwgen.cli.study import Settings, found_before, reported
-from hwgen.cli.types import DIRECTORY, SEED
+from hwgen.cli.types import DIRECTORY, MOST_SEARCHES, SEED, Whole
 from hwgen.errors import InputError
 from hwgen.measure.requests import OverheadRequest
 
@@ -44,6 +43,14 @@ __all__ = ["command"]
     help="Search for lanes, slots and recipes even where a report that comes with hwgen has what such a search found.",
 )
 @click.option(
+    "--searches",
+    type=Whole(1, MOST_SEARCHES),
+    default=OverheadRequest.searches,
+    show_default=True,
+    help="Independent searches. Figures are of the first; what the others find is measured, too, and the report says"
+    " how far apart they are. From 6 on there is an interval. Each takes as long as the first.",
+)
+@click.option(
     "--export",
     "directory",
     type=DIRECTORY,
@@ -67,6 +74,7 @@ def command(
     lanes: tuple[str, ...],
     slots: tuple[str, ...],
     search: bool,
+    searches: int,
     kind: str,
     hold: int,
     seed: int,
@@ -92,19 +100,12 @@ def command(
     pair = options.pair(size, baseline, candidate, clock_gating)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
     physical = None if as_mapped else options.physical(wires, placer)
-    options_of_built = {
-        f"--wires {wires}": wires,
-        f"--placer {placer}": placer,
-        f"--lanes {' '.join(lanes)}": lanes,
-        f"--slots {' '.join(slots)}": slots,
-        "--search": search,
-    }
     if as_mapped:
-        _check_unplaced(options_of_built)
+        _check_unplaced(wires, placer, lanes, slots, search, searches)
     tried = () if as_mapped else _lanes(lanes, pair)
     tried_slots = () if as_mapped else options.chosen_slots(slots, pair)
     stimulus = Stimulus(tensors=kind, seed=seed, hold=hold)
-    request = OverheadRequest(*pair, stimulus, recipe, clock, physical, tried, tried_slots, runs)
+    request = OverheadRequest(*pair, stimulus, recipe, clock, physical, tried, tried_slots, runs, searches=searches)
     measured = Settings(**settings)
     found = None if as_mapped or search else found_before(request, measured, pair_found_before)
     if found is not None:
@@ -150,8 +151,18 @@ def _check_cores(directory: Path | None, flow: Flow) -> None:
         raise InputError(f"--export: {flow.library.name} has no flip-flop, so no core to write; leave it out")
 
 
-def _check_unplaced(given: Mapping[str, object]) -> None:
+def _check_unplaced(
+    wires: str | None, placer: str | None, lanes: tuple[str, ...], slots: tuple[str, ...], search: bool, searches: int
+) -> None:
     """Refuse what only placed netlists have."""
+    given = {
+        f"--wires {wires}": wires,
+        f"--placer {placer}": placer,
+        f"--lanes {' '.join(lanes)}": lanes,
+        f"--slots {' '.join(slots)}": slots,
+        "--search": search,
+        f"--searches {searches}": searches > 1,
+    }
     for words, value in given.items():
         if value:
             raise InputError(f"{words}: has no meaning with --as-mapped, where nothing is placed")

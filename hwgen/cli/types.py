@@ -74,8 +74,9 @@ POSITIVE = Whole(min=1, max=1 << 24)
 SEED = Whole(min=0)
 
 MOST_CORES = 1 << 16
+MOST_SEARCHES = 100
 MOST_RUNS = 1000
-"""Behind them come the perturbations of the search, `hwgen.measure.search.selection.PILOTS` and `MORE_PILOTS`."""
+"""Behind them come the perturbations of the search, see `hwgen.measure.search.score.draws_of`."""
 
 
 def _refused(parameter: click.Parameter | None, value: object, what: str) -> InputError:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hwgen.cells.library import Library
 from hwgen.closure.close import Closure
+from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.layout import technology_of
 from hwgen.mapping import area
@@ -169,6 +170,73 @@ def excess(
     )
 
 
+@dataclass(frozen=True)
+class _Pair:
+    """Two configurations, and what all their searches and runs have in common."""
+
+    request: OverheadRequest
+    configs: Mapping[str, TensorCoreConfig]
+    among: Sequence[Recipe]
+    aim: Aim
+    vectors: int
+    flow: Flow
+
+    def found_by(self, search: int) -> Selected:
+        """Lanes and recipes that a search finds; of cells without flip-flops there are lane arrays alone."""
+        aim, flow, request = self.aim.searched(search), self.flow, self.request
+        if not flow.library.flip_flops():
+            return select_lane_arrays(self.configs, self.among, aim, flow)
+        required = request.clock_ns is not None
+        return select_for_cores(self.configs, self.among, aim, flow, request.lanes, request.slots, required=required)
+
+    def measured(self, numbers: range, selected: Selected, before: Mapping[str, list[Run]]) -> dict[str, list[Run]]:
+        """Runs of both."""
+        return measured(
+            numbers,
+            self.configs,
+            self.request.baseline,
+            selected,
+            self.aim,
+            self.among,
+            self.vectors,
+            self.flow,
+            before,
+        )
+
+    def figures(self, runs: Mapping[str, Sequence[Run]], clock_ns: float) -> list[Figure]:
+        """What their runs come to at a clock."""
+        return figures_of(self.configs, {name: [run.examined for run in each] for name, each in runs.items()}, clock_ns)
+
+    def searches(
+        self, selected: Selected, figures: Sequence[Figure], runs: int, clock_ns: float, scope: str
+    ) -> tuple[schema.Search, ...] | None:
+        """What the first search came to, by its ``figures``, and others by as many runs; None without others."""
+        if self.request.searches == 1:
+            return None
+        found = [_search_record(0, selected, figures, scope)]
+        for search in range(1, self.request.searches):
+            other = self.found_by(search)
+            its_figures = self.figures(self.measured(range(runs), other, {}), clock_ns)
+            found.append(_search_record(search, other, its_figures, scope))
+        return tuple(found)
+
+
+def _search_record(search: int, selected: Selected, figures: Iterable[Figure], scope: str) -> schema.Search:
+    """What a search came to, as an entry of a report."""
+    whole = {each.metric: each for each in figures if (each.scope, each.block) == (scope, schema.TOTAL)}
+    found = {metric: whole[metric] for metric in schema.SEARCHED}
+    lanes = {
+        name: {purpose: selected.designs(name, purpose)[BUILT[scope]].config.dot for purpose in PURPOSES}
+        for name in found["area"].runs
+    }
+    return schema.Search(
+        search=search,
+        lanes=lanes,
+        values={metric: figure.values for metric, figure in found.items()},
+        overheads={metric: overhead for metric, figure in found.items() if (overhead := figure.overhead)},
+    )
+
+
 def measure_at_clock(
     request: OverheadRequest,
     flow: Flow,
@@ -213,43 +281,51 @@ def measure_at_clock(
         check_hold(config, stimulus.hold)
     among = list(recipes or usable(library))
     clock_ns = stated_ns = request.clock_ns or usual(library)
-    required = request.clock_ns is not None
-    aim = Aim(clock_ns, physical, stimulus)
-    if not library.flip_flops():
-        selected = select_lane_arrays(configs, among, aim, flow)
-    else:
-        selected = request.selected or select_for_cores(
-            configs, among, aim, flow, request.lanes, request.slots, required=required
-        )
+    pair = _Pair(request, configs, among, Aim(clock_ns, physical, stimulus), vectors, flow)
+    selected = request.selected or pair.found_by(0)
 
     found: dict[str, list[Run]] = {name: [] for name in configs}
     figures: list[Figure] = []
     short = 1.0
     while True:
         batch = next_runs(len(found[baseline.name]), request.runs, short)
-        for name, runs in measured(batch, configs, baseline, selected, aim, among, vectors, flow, found).items():
+        for name, runs in pair.measured(batch, selected, found).items():
             found[name].extend(runs)
         scope = found[baseline.name][0].examined.whole
         records = {
             name: [run.records[purpose, scope] for run in runs for purpose in PURPOSES] for name, runs in found.items()
         }
-        stated_ns = met_clock(records, clock_ns, library.name, required, scope)
-        examined = {name: [run.examined for run in runs] for name, runs in found.items()}
-        figures = figures_of(configs, examined, stated_ns)
+        stated_ns = met_clock(records, clock_ns, library.name, request.clock_ns is not None, scope)
+        figures = pair.figures(found, stated_ns)
         whole = (figure for figure in figures if figure.block == schema.TOTAL)
         short = excess(whole, request.half_width, scope=scope)
         if batch.stop == request.runs or short <= 1:
             break
+    return Overhead(baseline, candidate, figures, _conditions(pair, selected, found, figures, stated_ns, scope))
+
+
+def _conditions(
+    pair: _Pair,
+    selected: Selected,
+    found: Mapping[str, Sequence[Run]],
+    figures: Sequence[Figure],
+    stated_ns: float,
+    scope: str,
+) -> schema.OverheadConditions:
+    """What the figures of some runs hold for."""
     chosen: dict[Owner, Chosen] = {
         (name, kind): selected.of(design, "area")
-        for name in configs
+        for name in pair.configs
         for kind, design in selected.designs(name, "area").items()
     }
-    conditions = replace(
-        conditions_of(configs, among, chosen, examined, stimulus, stated_ns, flow),
-        physical=physical_record(physical, library),
+    examined = {name: [run.examined for run in runs] for name, runs in found.items()}
+    runs = len(next(iter(found.values())))
+    request, flow = pair.request, pair.flow
+    return replace(
+        conditions_of(pair.configs, pair.among, chosen, examined, request.stimulus, stated_ns, flow),
+        physical=physical_record(pair.aim.physical, flow.library),
         lanes=request.lanes,
         slots=request.slots or None,
-        closing={name: closings(selected, name, found[name]) for name in configs},
+        closing={name: closings(selected, name, found[name]) for name in pair.configs},
+        searches=pair.searches(selected, figures, runs, stated_ns, scope),
     )
-    return Overhead(baseline, candidate, figures, conditions)

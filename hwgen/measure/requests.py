@@ -62,6 +62,9 @@ class OverheadRequest:
     selected
         Lanes and recipes to take, of netlists that are built for a clock, see `hwgen.measure.recorded`. They are
         searched for by default.
+    searches
+        Independent searches for lanes and recipes, of netlists that are built for a clock. Figures are of the first.
+        What each of the others finds is measured by as many runs, to tell how far luck in a search moves a figure.
     """
 
     baseline: TensorCoreConfig
@@ -75,6 +78,7 @@ class OverheadRequest:
     runs: int = 16
     half_width: float = 0.005
     selected: Selected | None = None
+    searches: int = 1
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ __all__ = [
     "SCHEMA",
     "SCHEMA_VERSION",
     "SCOPES",
+    "SEARCHED",
     "TOTAL",
     "WEIGHTS",
     "Alternative",
@@ -99,6 +100,7 @@ __all__ = [
     "Report",
     "RowBeside",
     "RtlComparison",
+    "Search",
     "Sensitivity",
     "Similarity",
     "Situation",
@@ -520,6 +522,33 @@ class CellsOfBlock:
     area_um2: float
 
 
+SEARCHED = ("area", "total power")
+"""Metrics of the core, or else of the lane array, that are stated for every search."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What one of several independent searches for lanes and recipes came to.
+
+    Parameters
+    ----------
+    search
+        Its number. The figures of the report are of search 0, the first.
+    lanes
+        Lanes of the cores, or without cores of the lane arrays, by design and purpose (`area`, `energy`).
+    values
+        Mean over the runs of `area` in um2 and of `total power` in mW, by metric and design. Runs of all searches have
+        the same perturbations and operands.
+    overheads
+        Overhead of both, by metric, with the interval that the runs give.
+    """
+
+    search: int
+    lanes: Mapping[str, Mapping[str, str]]
+    values: Mapping[str, Mapping[str, float]]
+    overheads: Mapping[str, Estimate]
+
+
 @dataclass(frozen=True)
 class OverheadConditions:
     """What the figures of an overhead hold for.
@@ -570,6 +599,9 @@ class OverheadConditions:
         Steps at half the rate, of two cores with a slot. Left out where a core has none.
     slots
         Slots that were tried besides those of the configurations. Left out where none were.
+    searches
+        What independent searches for lanes and recipes came to, the first of them the one whose figures these are.
+        Left out where there was one.
     """
 
     flow: FlowConditions
@@ -590,6 +622,7 @@ class OverheadConditions:
     cells: Mapping[str, Mapping[str, Mapping[str, CellsOfBlock]]] | None = None
     half_rate: HalfRate | None = None
     slots: tuple[str, ...] | None = None
+    searches: tuple[Search, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -2186,7 +2219,7 @@ _LATER: dict[type, tuple[str, ...]] = {
 _LEFT_OUT: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((PowerConditions, Gemm), ("half_rate",)),
     Assumptions: ("half_rate", "quantiser_report"),
-    OverheadConditions: ("cells", "half_rate", "slots"),
+    OverheadConditions: ("cells", "half_rate", "slots", "searches"),
     Closing: ("slot",),
     FormatsConditions: ("usual_clock", "model", "parts"),
     FormatRow: ("similarities",),

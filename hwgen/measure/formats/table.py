@@ -90,7 +90,8 @@ class _Study:
             return _Built(config, selected)
         kept = Cache(self.flow.cache)
         operands = [counterpart(form) for form in config.formats]
-        given = (config, operands, self.recipes, self.aim, self.request.lanes)
+        aim = self.aim.searched(0)
+        given = (config, operands, self.recipes, aim, self.request.lanes)
         tried = _record_of(baseline) if baseline else {}
         key = fingerprint(self.flow.library, "search", *given, tried, code=code.digest(_SEARCHING))
         if (known := kept.get(key)) is not None:
@@ -98,7 +99,7 @@ class _Study:
         selected = select_for_cores(
             {config.name: config},
             self.recipes,
-            self.aim,
+            aim,
             self.flow_of(config),
             self.request.lanes,
             found_for=baseline,

@@ -17,15 +17,14 @@ from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
 from hwgen.measure.netlists.built import by_module
 from hwgen.measure.netlists.flow import Flow
-from hwgen.measure.search.score import Score, first_best
+from hwgen.measure.search.score import Score, draws_of, first_best
 from hwgen.measure.search.selected import Chosen
-from hwgen.measure.search.selection import PILOTS
 from hwgen.netlist.link import link
 from hwgen.timing import analysis as timing
 
 __all__ = ["choose"]
 
-_DRAWS = PILOTS[:2]
+_DRAWS = draws_of(0)[:2]
 _ROUNDS = 4
 
 _Key = tuple[str, tuple[tuple[str, str], ...]]

@@ -45,19 +45,18 @@ from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
 from hwgen.measure.netlists.built import PURPOSES
 from hwgen.measure.netlists.flow import Design, Flow
-from hwgen.measure.search.score import WITHIN, Aim, Score, first_best, scored
+from hwgen.measure.search.score import DRAWS, WITHIN, Aim, Score, first_best, scored
 from hwgen.measure.search.selected import OF_LANES, Chosen, Selected, following, variants
-from hwgen.measure.search.selection import APART, MORE_PILOTS, PILOTS, select
+from hwgen.measure.search.selection import APART, select
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
 __all__ = ["select_for_cores", "select_lane_arrays"]
 
 _AGAIN = 3
-_DRAWS = PILOTS[:2]
-_DECIDING = (*_DRAWS, *MORE_PILOTS)
-# Of these draws, those of what the others leave near the best.
-_LAST = 2
+# Draws of every whole core, and those after which only what is near the best has the rest of them.
+_FIRST = 2
+_DECIDING = DRAWS - 2
 _CONTENDERS = 3
 # What a format makes of a core, by the names in `hwgen.mapping.area.BLOCKS`.
 _OF_FORMATS = ("operand decoders", "dot products")
@@ -188,10 +187,10 @@ def _arrays_built(
 ) -> dict[tuple[TensorCoreConfig, str], Score]:
     """Lane arrays by some recipes: how they do, by configuration and name of the recipe."""
     new = {(config, how.name): (Design(config, LaneArray), how) for config, how in wanted}
-    jobs = [job for design, how in new.values() for job in design.plan([how], _DRAWS[:1])]
+    jobs = [job for design, how in new.values() for job in design.plan([how], aim.draws[:1])]
     bodies = flow.synthesise(jobs, "mapping, lane arrays")
     tasks = [
-        (design, design.chosen(bodies, {LaneArray.module_name: how}, _DRAWS[0]), purpose, aim, flow.library)
+        (design, design.chosen(bodies, {LaneArray.module_name: how}, aim.draws[0]), purpose, aim, flow.library)
         for design, how in new.values()
     ]
     return dict(zip(new, flow.each(scored, tasks, "lane arrays"), strict=True))
@@ -230,7 +229,7 @@ def _after(
 
 def _of_draws(by_draw: Mapping[int, Score]) -> Score:
     """The mean cost of some draws, and how late the latest is; of more than two, the latest but one."""
-    latest = sorted(by_draw.values(), key=lambda score: -score.late_ns)[len(by_draw) > len(_DRAWS)]
+    latest = sorted(by_draw.values(), key=lambda score: -score.late_ns)[len(by_draw) > _FIRST]
     return replace(Score.mean(list(by_draw.values())), late_ns=latest.late_ns, alone_ns=latest.alone_ns)
 
 
@@ -286,14 +285,15 @@ class _Whole:
         drawn: list[dict[int, Score]] = [{} for _ in taken]
         left = list(range(len(taken)))
         # One core alone would leave processors idle.
-        for draws in (_DRAWS,) if not self.reached or len(taken) == 1 else (_DRAWS[:1], _DRAWS[1:]):
+        first, second = self.aim.draws[:1], self.aim.draws[1:_FIRST]
+        for draws in ([*first, *second],) if not self.reached or len(taken) == 1 else (first, second):
             if not left:
                 break
             wanted = [(number, draw) for number in left for draw in draws]
             built = self._build([(*taken[number], draw) for number, draw in wanted])
             for (number, draw), score in zip(wanted, built, strict=True):
                 drawn[number][draw] = score
-            left = [number for number in left if self._may_be_better(taken[number][0], drawn[number][_DRAWS[0]])]
+            left = [number for number in left if self._may_be_better(taken[number][0], drawn[number][first[0]])]
         found = []
         for (key, choice), by_draw in zip(taken, drawn, strict=True):
             self.drawn.setdefault(key, []).append((choice, by_draw))
@@ -335,7 +335,7 @@ class _Whole:
         One draw may be late: a run that is late takes another recipe. What is late in two is out.
         """
         close = {key: near for key in self.drawn if key[1] == "energy" and len(near := self._near(key)) > 1}
-        for draws in (_DECIDING[:-_LAST], _DECIDING):
+        for draws in (self.aim.draws[:_DECIDING], self.aim.draws):
             wanted = [
                 (key, choice, draw, by_draw)
                 for key, near in close.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.power.glitch import Gates
 from hwgen.rtl.lane_array import LaneArray
 
-__all__ = ["ROUNDS", "WITHIN", "Aim", "Score", "first_best", "scored", "shared"]
+__all__ = ["DRAWS", "ROUNDS", "WITHIN", "Aim", "Score", "draws_of", "first_best", "scored", "shared"]
 
 ROUNDS = 2
 """Rounds of closing that a search gives a core, see `hwgen.closure.close.close`."""
@@ -27,9 +27,19 @@ ROUNDS = 2
 WITHIN = 0.1
 """Share of the clock period: what a core misses it by beyond that is out of reach of other recipes."""
 
+DRAWS = 6
+"""Perturbations of the netlists that one search looks at."""
+
+_FIRST_DRAW = 1001
 _LEAST_GAIN = 0.001
 
 _T = TypeVar("_T")
+
+
+def draws_of(search: int) -> range:
+    """Perturbations of the netlists that a search looks at; no measured run and no other search has them."""
+    first = _FIRST_DRAW + DRAWS * search
+    return range(first, first + DRAWS)
 
 
 @dataclass(frozen=True)
@@ -44,11 +54,23 @@ class Aim:
         Where wires come from.
     stimulus
         Operands at work.
+    search
+        Number of the search that looks at it, 0 for the first.
     """
 
     clock_ns: float
     physical: Physical
     stimulus: Stimulus
+    search: int = 0
+
+    @property
+    def draws(self) -> range:
+        """`draws_of` the search."""
+        return draws_of(self.search)
+
+    def searched(self, number: int) -> Aim:
+        """The same for a search of that number, with operands that no measured run and no other search has."""
+        return replace(self, search=number, stimulus=self.stimulus.run(_FIRST_DRAW + number))
 
 
 @dataclass(frozen=True)

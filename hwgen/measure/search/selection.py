@@ -43,14 +43,10 @@ from hwgen.measure.search.score import WITHIN, Aim, Score, first_best, scored, s
 from hwgen.measure.search.selected import OF_LANES, Chosen, Selected, following, variants
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["APART", "MORE_PILOTS", "PILOTS", "select"]
+__all__ = ["APART", "select"]
 
-PILOTS = (1001, 1002, 1003)
-"""Perturbations of the netlists that the search looks at."""
-
-MORE_PILOTS = (1003, 1004, 1005, 1006)
-"""Those that whole cores are built by besides the first two, where these leave it open which is the best."""
-
+# Draws of cores of one element; whole cores may have more, see `hwgen.measure.search.reach`.
+_PILOTS = 3
 # Share of the element's area that makes a module large.
 _LARGE = 0.08
 # By so much more area of a module a recipe may still help. For least area, sizing takes back some of what it spends,
@@ -191,7 +187,7 @@ class _Search:
 
     def score(self, name: str, purpose: str, chosen: Chosen) -> Score:
         """How a choice that was built does, on the first draw."""
-        return self.scores[_key(name, purpose, chosen)][PILOTS[0]]
+        return self.scores[_key(name, purpose, chosen)][self.aim.draws[0]]
 
     def mean(self, name: str, purpose: str, chosen: Chosen) -> Score:
         """How a choice does on all draws that it was built of."""
@@ -208,15 +204,13 @@ class _Search:
         if jobs:
             self.bodies |= self.flow.synthesise(jobs.values(), what)
 
-    def build(
-        self, tried: Mapping[str, Sequence[Chosen]], purpose: str, what: str, draws: Sequence[int] = PILOTS[:1]
-    ) -> None:
-        """Map and build what was not built yet, side by side; ``what`` is its name for the progress display."""
+    def build(self, tried: Mapping[str, Sequence[Chosen]], purpose: str, what: str, draws: int = 1) -> None:
+        """Map and build what was not built yet, side by side, in so many draws; ``what`` is its name for progress."""
         new = {
             (_key(name, purpose, chosen), draw): (name, chosen, draw)
             for name, each in tried.items()
             for chosen in each
-            for draw in draws
+            for draw in self.aim.draws[:draws]
             if draw not in self.scores.get(_key(name, purpose, chosen), {})
         }
         self.map([(self.designs[name], chosen, draw) for name, chosen, draw in new.values()], f"mapping, {what}")
@@ -281,7 +275,7 @@ class _Search:
                 if known.late_ns or known.cost <= (1 + _FAR) * least:
                     others = [{**chosen[key], OF_LANES: how} for how in self.recipes if how != begun]
                     tried[key] = [other for other in others if not self.known_late(key, chosen[key], other)]
-        self.map([(self.designs[key], other, PILOTS[0]) for key, each in tried.items() for other in each], what)
+        self.map([(self.designs[key], other, self.aim.draws[0]) for key, each in tried.items() for other in each], what)
         for key, others in tried.items():
             if not self.score(key, purpose, chosen[key]).late_ns:
                 others[:] = [other for other in others if self.small(key, purpose, (OF_LANES,), other, chosen[key])]
@@ -343,7 +337,7 @@ class _Search:
                 if score.near(best, self.aim.clock_ns, APART[purpose] if most == 1 else _CLOSE)
             ]
         keys = [_variant(config) for each in near.values() if len(each) > most for config in each]
-        self.build({key: [chosen[key]] for key in keys}, purpose, what, PILOTS if most == 1 else PILOTS[:2])
+        self.build({key: [chosen[key]] for key in keys}, purpose, what, _PILOTS if most == 1 else _PILOTS - 1)
         found = {}
         for name, each in near.items():
             best_config = first_best(
@@ -393,7 +387,7 @@ class _Search:
                 ]
                 offered[key] = _distinct(key, purpose, among)
         several = {key: each for key, each in offered.items() if len(each) > 1}
-        self.build(several, purpose, f"recipes of the other, least {purpose}", PILOTS)
+        self.build(several, purpose, f"recipes of the other, least {purpose}", _PILOTS)
         return {key: first_best(each, partial(self.mean, key, purpose)) for key, each in several.items()}
 
     def lanes_of(self, name: str) -> tuple[str, str]:
@@ -409,7 +403,7 @@ class _Search:
     def decided(self, tried: Mapping[str, Sequence[Chosen]], purpose: str, what: str) -> dict[str, Chosen]:
         """The best of some choices that were built, by the mean of several draws where one leaves it open."""
         close = {key: self.close(key, purpose, each) for key, each in tried.items()}
-        self.build({key: each for key, each in close.items() if len(each) > 1}, purpose, what, PILOTS)
+        self.build({key: each for key, each in close.items() if len(each) > 1}, purpose, what, _PILOTS)
         return {key: first_best(each, partial(self.mean, key, purpose)) for key, each in close.items()}
 
     def close(self, name: str, purpose: str, tried: Sequence[Chosen]) -> list[Chosen]:
@@ -444,7 +438,7 @@ class _Search:
 
     def size(self, name: str, modules: Sequence[str], chosen: Chosen) -> float:
         """Area of modules as they are mapped, um2."""
-        bodies = self.designs[name].chosen(self.bodies, chosen, PILOTS[0])
+        bodies = self.designs[name].chosen(self.bodies, chosen, self.aim.draws[0])
         return sum(self.counts[name][module] * area.own_area(bodies[module], self.flow.library) for module in modules)
 
     def around(self, name: str, purpose: str, chosen: Chosen, own: str) -> list[Chosen]:
@@ -460,7 +454,7 @@ class _Search:
             and not self.hopeless(own, how, [module for module in group if name == own or module != OF_LANES])
             and not self.known_late(name, chosen, other := {**chosen, **dict.fromkeys(group, how)})
         ]
-        self.map([(self.designs[name], other, PILOTS[0]) for _, other in tried], "mapping, other recipes")
+        self.map([(self.designs[name], other, self.aim.draws[0]) for _, other in tried], "mapping, other recipes")
         late = self.score(name, purpose, chosen).late_ns
         return [other for group, other in tried if late or self.small(name, purpose, group, other, chosen)]
 

@@ -16,8 +16,8 @@ from hwgen.report.form import (
     recipe_lines,
     table,
 )
-from hwgen.report.schema import HALF_RATE, TOTAL, OverheadReport
-from hwgen.stats import Estimate
+from hwgen.report.schema import HALF_RATE, SEARCHED, TOTAL, OverheadReport
+from hwgen.stats import Estimate, across
 
 __all__ = ["PLACEMENT", "beside", "bounds", "csv", "markdown", "summary"]
 
@@ -139,6 +139,51 @@ def _closings(report: OverheadReport) -> list[str]:
         *table(header, rows, 0),
         *lacking(found for purposes in closing.values() for scopes in purposes.values() for found in scopes.values()),
     ]
+
+
+def _searches(report: OverheadReport) -> list[str]:
+    """What independent searches came to, and how far apart they are."""
+    searches, units = report.conditions.searches, ("um2", "mW")
+    if searches is None:
+        return []
+    rows = [
+        [
+            str(each.search),
+            *(
+                cell
+                for metric in SEARCHED
+                for cell in (
+                    *(number(each.values[metric][name]) for name in report.names),
+                    percent(each.overheads[metric]),
+                )
+            ),
+            "; ".join(f"{name} {', '.join(purposes.values())}" for name, purposes in each.lanes.items()),
+        ]
+        for each in searches
+    ]
+    header = ["search"]
+    for metric, unit in zip(SEARCHED, units, strict=True):
+        header += [*(f"{metric} of {name}, {unit}" for name in report.names), f"overhead of {metric}"]
+    lines = [
+        "",
+        "## Independent searches",
+        "",
+        "A search finds lanes and recipes. Each row is a search of its own, on other perturbations and other operands."
+        " All are measured by the same runs. Intervals in rows are those of the runs, so they know nothing of luck in"
+        " a search. All other figures on this page are of search 0.",
+        "",
+        *table([*header, "lanes for area, energy"], rows, len(header)),
+        "",
+    ]
+    for metric in SEARCHED:
+        overheads = [overhead.value for each in searches if (overhead := each.overheads[metric]) is not None]
+        low, high = (percent(Estimate(of(overheads))) for of in (min, max))
+        lines.append(f"- Overhead of {metric}: {low} to {high}, in the mean {percent(across(overheads))}.")
+        for name in report.names:
+            values = [each.values[metric][name] for each in searches]
+            apart = 100 * (max(values) / min(values) - 1)
+            lines.append(f"- {name}, {metric}: searches differ by up to {apart:.2f} %.")
+    return lines
 
 
 def _missed(report: OverheadReport) -> list[str]:
@@ -345,7 +390,7 @@ def markdown(report: OverheadReport, picture: str) -> str:
     conditions = report.conditions
     lines = _head(report, picture)
     if conditions.closing is not None:
-        lines += [*_absolute(report), *_closings(report)]
+        lines += [*_absolute(report), *_closings(report), *_searches(report)]
     lines += _half_rate(report)
     own = [
         [scope, *(percent(report.find(scope, metric).baseline_against_itself) for metric in _OWN)]

@@ -15,13 +15,13 @@ from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.search import reach, score, selection
 from hwgen.measure.search.reach import select_for_cores
-from hwgen.measure.search.score import Aim, Score
+from hwgen.measure.search.score import Aim, Score, draws_of
 from hwgen.measure.search.selected import Selected
-from hwgen.measure.search.selection import MORE_PILOTS, PILOTS
 from hwgen.rtl.lane_array import LaneArray
 
 CELLS = reader.load(libraries.path("generic7"))
 CLOCK = 2.0
+PILOTS, MORE_PILOTS = draws_of(0)[:3], draws_of(0)[2:]
 AMONG = [RECIPES[name] for name in ("area", "prefix", "speed")]
 DELAY = {"area": 1.95, "prefix": 1.85, "speed": 1.6}
 COST = {"area": 100.0, "prefix": 110.0, "speed": 120.0}
