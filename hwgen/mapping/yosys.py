@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import json
 import os
 import re
@@ -23,6 +24,7 @@ from hwgen.cells.liberty import merge, read_text
 from hwgen.cells.library import Library
 from hwgen.errors import InputError, ToolError
 from hwgen.mapping.flip_flops import passed_over
+from hwgen.mapping.perturb import reordered
 
 __all__ = [
     "CARRIES",
@@ -311,7 +313,8 @@ def fingerprint(
     """Digest of everything that decides the result of `synthesise`."""
     scripts = _scripts(top, boxes, library, how, _gate_for(verilog, library, clock_gating))
     techmap = _TECHMAPS.get(how.carry, _RIPPLE)
-    parts = [verilog, library.digest, *how.abc, *scripts, techmap, _RUNNER, str(variant), tool_version()]
+    steps = [*how.abc, *scripts, techmap, _RUNNER, inspect.getsource(reordered)]
+    parts = [verilog, library.digest, *steps, str(variant), tool_version()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

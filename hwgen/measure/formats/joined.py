@@ -15,7 +15,7 @@ from hwgen.formats import BlockFormat
 from hwgen.measure.formats.rows import RULES, every, rows_of
 from hwgen.measure.recorded import tried
 from hwgen.report.alike import Compared, check_alike, rows
-from hwgen.report.schema import Closing, FormatRow, FormatsConditions, FormatsReport
+from hwgen.report.schema import Closing, FormatRow, FormatsConditions, FormatsReport, may_lack
 
 __all__ = ["joined"]
 
@@ -131,9 +131,10 @@ def _within(what: str, ours: Any, theirs: Any) -> Iterator[Compared]:
     """The fields of two records, or of two lists of records with names."""
     if is_dataclass(ours) and is_dataclass(theirs):
         for field in fields(ours):
-            yield from _within(
-                f"{field.name.replace('_', ' ')} of {what}", getattr(ours, field.name), getattr(theirs, field.name)
-            )
+            own, its = getattr(ours, field.name), getattr(theirs, field.name)
+            # Reports from before it was recorded do not say.
+            if field.name not in may_lack(type(ours)) or None not in (own, its):
+                yield from _within(f"{field.name.replace('_', ' ')} of {what}", own, its)
     elif isinstance(ours, tuple) and all(hasattr(each, "name") for each in (*ours, *theirs)):
         yield f"names of {what}", [each.name for each in ours], [each.name for each in theirs]
         for one, other in zip(ours, theirs, strict=True):
