@@ -12,6 +12,7 @@ from hwgen.report.markdown.formats import notes
 from hwgen.report.precision import WITHIN, asked, half_width
 from hwgen.report.schema import (
     HALF_RATE,
+    SEARCHED,
     TOTAL,
     Closing,
     CostReport,
@@ -113,7 +114,7 @@ def _overhead(report: OverheadReport, within: float) -> Iterator[str]:
     for figure in figures:
         what = f"{figure.metric} of the {figure.scope}"
         yield from _wide(what, figure.overhead, within)
-        yield from _not_zero(what, report.names[0], figure.baseline_against_itself)
+    yield from _apart(report, within)
     if conditions.half_rate is not None:
         # Glitches hang on which path is a little longer, so power without them says more of what has no part.
         for metric in ("total power", "total power, no glitches"):
@@ -134,7 +135,6 @@ def _power(report: PowerReport, within: float) -> Iterator[str]:
         if entry.scope == "core":
             what = f"power of the core, {entry.situation}"
             yield from _wide(what, entry.overhead, within)
-            yield from _not_zero(what, report.names[0], entry.baseline_against_itself)
     if conditions.half_rate is not None:
         yield from _leaks("total power", report.at("half rate", "core").overhead)
     yield from _recipes(conditions.chosen_recipes)
@@ -205,14 +205,15 @@ def _wide(what: str, estimate: Estimate | None, within: float) -> Iterator[str]:
         )
 
 
-def _not_zero(what: str, baseline: str, itself: Estimate | None) -> Iterator[str]:
-    if itself is None or itself.low is None or itself.high is None:
-        return
-    if not itself.low <= 0 <= itself.high:
-        yield (
-            f"{what}: {baseline} against itself is {100 * itself.low:+.2f} to {100 * itself.high:+.2f} %, which leaves"
-            " out zero: the method sees a difference where there is none"
-        )
+def _apart(report: OverheadReport, within: float) -> Iterator[str]:
+    """Searches whose overheads differ by more than an interval that is asked for is wide."""
+    for metric in SEARCHED if report.conditions.searches else ():
+        found = [each.overheads[metric].value for each in report.conditions.searches or ()]
+        if max(found) - min(found) > 2 * within:
+            yield (
+                f"{metric} of the {report.whole}: {len(found)} searches find overheads from {100 * min(found):+.2f} to"
+                f" {100 * max(found):+.2f} %; the interval of one search does not have that"
+            )
 
 
 def _leaks(metric: str, overhead: Estimate | None) -> Iterator[str]:

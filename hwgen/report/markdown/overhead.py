@@ -177,8 +177,8 @@ def _searches(report: OverheadReport) -> list[str]:
     ]
     for metric in SEARCHED:
         overheads = [overhead.value for each in searches if (overhead := each.overheads[metric]) is not None]
-        low, high = (percent(Estimate(of(overheads))) for of in (min, max))
-        lines.append(f"- Overhead of {metric}: {low} to {high}, in the mean {percent(across(overheads))}.")
+        low, high = (f"{100 * of(overheads):+.2f} %" for of in (min, max))
+        lines.append(f"- Overhead of {metric}: {low} to {high}; mean over the searches {percent(across(overheads))}.")
         for name in report.names:
             values = [each.values[metric][name] for each in searches]
             apart = 100 * (max(values) / min(values) - 1)

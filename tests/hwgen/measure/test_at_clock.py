@@ -1,6 +1,7 @@
 """Two cores built for a clock: placed, sized and buffered."""
 
 import dataclasses
+import json
 import math
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from hwgen.cells import libraries, reader
+from hwgen.cli.types import MOST_RUNS
 from hwgen.closure.close import Closure
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
@@ -23,6 +25,7 @@ from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.overhead import Overhead, measure
 from hwgen.measure.requests import OverheadRequest
+from hwgen.measure.search.score import Aim
 from hwgen.measure.search.selected import Selected
 from hwgen.report import schema
 from hwgen.report.kinds import rendered
@@ -62,9 +65,16 @@ def built(cache: Path, selected: Selected) -> Overhead:
     return measured(cache, selected)
 
 
-def measured(cache: Path, selected: Selected) -> Overhead:
+def measured(cache: Path, selected: Selected, searches: int = 1) -> Overhead:
     request = OverheadRequest(
-        *pair(), STIMULUS, clock_ns=CLOCK, physical=Physical(), lanes=("merged-binary",), runs=1, selected=selected
+        *pair(),
+        STIMULUS,
+        clock_ns=CLOCK,
+        physical=Physical(),
+        lanes=("merged-binary",),
+        runs=1,
+        selected=selected,
+        searches=searches,
     )
     return measure_at_clock(request, Flow(CELLS, cache, workers=1), [RECIPES["speed"]], vectors=1000)
 
@@ -72,6 +82,54 @@ def measured(cache: Path, selected: Selected) -> Overhead:
 def find(overhead: Overhead, scope: str, metric: str, block: str = "total") -> Figure:
     (found,) = [f for f in overhead.figures if (f.scope, f.metric, f.block) == (scope, metric, block)]
     return found
+
+
+def test_independent_searches_are_measured_by_the_same_runs(
+    built: Overhead, cache: Path, selected: Selected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three searches the second finds what the first did, and the third other lanes."""
+    lanes = {key: dataclasses.replace(config, dot="merged") for key, config in selected.configs.items()}
+    others = [selected, dataclasses.replace(selected, configs=lanes)]
+    aims: list[Aim] = []
+
+    def search(configs: Any, recipes: Any, aim: Aim, *rest: Any, **more: Any) -> Selected:
+        aims.append(aim)
+        return others[len(aims) - 1]
+
+    monkeypatch.setattr("hwgen.measure.at_clock.select_for_cores", search)
+    found = measured(cache, selected, searches=3)
+    assert [(figure.scope, figure.metric, figure.runs) for figure in found.figures] == [
+        (figure.scope, figure.metric, figure.runs) for figure in built.figures
+    ]
+    assert len(aims) == 2
+    drawn = [draw for aim in aims for draw in aim.draws]
+    assert len(set(drawn)) == len(drawn)
+    assert min(drawn) > MOST_RUNS
+    assert len({aim.stimulus.number for aim in aims} | set(range(MOST_RUNS))) == MOST_RUNS + 2
+    assert found.conditions.searches is not None
+    first, second, third = found.conditions.searches
+    assert [each.search for each in (first, second, third)] == [0, 1, 2]
+    assert dataclasses.replace(second, search=0) == first
+    assert first.lanes["mixfp4-fast"] == {"area": "merged", "energy": "merged-binary"}
+    assert third.lanes["mixfp4-fast"] == {"area": "merged", "energy": "merged"}
+    for metric in schema.SEARCHED:
+        figure = find(built, "core", metric)
+        assert dict(first.values[metric]) == figure.values
+        assert first.overheads[metric] == figure.overhead
+    assert third.values["area"] == first.values["area"]
+    assert third.values["total power"]["nvfp4-fast"] == first.values["total power"]["nvfp4-fast"]
+    assert third.values["total power"]["mixfp4-fast"] != first.values["total power"]["mixfp4-fast"]
+    assert built.conditions.searches is None
+
+    report = found.report()
+    assert schema.from_json(json.loads(schema.as_text(report))) == report
+    text = markdown(report, "x.png")
+    assert "## Independent searches" in text
+    powers = [each.overheads["total power"].value for each in found.conditions.searches]
+    low, high = 100 * min(powers), 100 * max(powers)
+    assert f"- Overhead of total power: {low:+.2f} % to {high:+.2f} %; mean over the searches " in text
+    assert "- nvfp4-fast, total power: searches differ by up to 0.00 %." in text
+    assert "Independent searches" not in markdown(built.report(), "x.png")
 
 
 def test_what_was_built_before_a_kill_is_not_built_again(

@@ -52,10 +52,19 @@ def test_an_interval_wider_than_asked_for(sound: schema.OverheadReport) -> None:
     assert len(findings(sound, 0.001)) == 4
 
 
-def test_a_method_that_sees_a_difference_where_there_is_none(sound: schema.OverheadReport) -> None:
-    biased = _with(sound, "element", "area", baseline_against_itself=Estimate(0.002, 0.001, 0.003))
-    (sentence,) = findings(biased)
-    assert "area of the element: nvfp4-small against itself is +0.10 to +0.30 %, which leaves out zero" in sentence
+def test_searches_that_are_far_apart(sound: schema.OverheadReport) -> None:
+    def searched(*powers: float) -> schema.OverheadReport:
+        values = {metric: dict.fromkeys(sound.names, 1.0) for metric in schema.SEARCHED}
+        searches = tuple(
+            schema.Search(number, {}, values, {"area": Estimate(0.02), "total power": Estimate(power)})
+            for number, power in enumerate(powers)
+        )
+        return replace(sound, conditions=replace(sound.conditions, searches=searches))
+
+    assert findings(searched(0.012, 0.016, 0.021)) == []
+    (sentence,) = findings(searched(0.012, 0.016, 0.024))
+    assert sentence.startswith("total power of the core: 3 searches find overheads from +1.20 to +2.40 %; the interval")
+    assert findings(searched(0.012, 0.024), 0.01) == []
 
 
 @pytest.mark.parametrize("metric", ["total power", "total power, no glitches"])
