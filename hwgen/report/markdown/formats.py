@@ -235,7 +235,8 @@ def _fairness(report: FormatsReport) -> list[str]:
         " energy. Areas are of the former, energies of the latter, and *ns* is of the slowest of both.",
         "- *Runs.* Run k of a row and of its baseline have the same perturbation, and tensors of the same numbers, each"
         " quantised to the row's own format. An overhead is the ratio of the means over these pairs, with its 95 %"
-        " interval.",
+        " interval. Other figures of a row are means over all runs that it has. A baseline has as many as any row that"
+        " is compared with it, so they do not divide to quite the overhead.",
         "- *Outside.* In no row is the hardware of encoders and of the tensor scale. Nor is that of the scales which"
         " integers have for a group, a row or a token, or of the one factor that is left in all sums where kinds of"
         " elements have factors, as in if4.",
