@@ -21,8 +21,8 @@ _COLUMNS = 120
 
 _METRICS = {
     "`area`": "sum of the cell areas of the library, over all runs",
-    "`smallest area`": "the same with the smallest run of each block; no core of one run need have it, and one that is built for"
-    " a clock might miss it",
+    "`smallest area`": "the same with the smallest run of each block; no core of one run need have it, and one that is"
+    " built for a clock might miss it",
     "`sequential area`, `sequential share`": "flip-flops alone, and their share of the area",
     "`clock gate area`": "clock gates alone, where a design has them; they are in the area of the block that holds"
     " them, and not in the sequential area",
