@@ -208,20 +208,28 @@ class _Pair:
         return figures_of(self.configs, {name: [run.examined for run in each] for name, each in runs.items()}, clock_ns)
 
     def searches(
-        self, selected: Selected, figures: Sequence[Figure], runs: int, clock_ns: float, scope: str
+        self,
+        selected: Selected,
+        found: Mapping[str, Sequence[Run]],
+        figures: Sequence[Figure],
+        clock_ns: float,
+        scope: str,
     ) -> tuple[schema.Search, ...] | None:
-        """What the first search came to, by its ``figures``, and others by as many runs; None without others."""
+        """What the first search came to, whose runs were ``found``, and others by as many runs; None without others."""
         if self.request.searches == 1:
             return None
-        found = [_search_record(0, selected, figures, scope)]
+        first = _search_record(0, selected, found, figures, scope)
+        others = []
         for search in range(1, self.request.searches):
             other = self.found_by(search)
-            its_figures = self.figures(self.measured(range(runs), other, {}), clock_ns)
-            found.append(_search_record(search, other, its_figures, scope))
-        return tuple(found)
+            runs = self.measured(range(len(next(iter(found.values())))), other, {})
+            others.append(_search_record(search, other, runs, self.figures(runs, clock_ns), scope))
+        return first, *others
 
 
-def _search_record(search: int, selected: Selected, figures: Iterable[Figure], scope: str) -> schema.Search:
+def _search_record(
+    search: int, selected: Selected, runs: Mapping[str, Sequence[Run]], figures: Iterable[Figure], scope: str
+) -> schema.Search:
     """What a search came to, as an entry of a report."""
     whole = {each.metric: each for each in figures if (each.scope, each.block) == (scope, schema.TOTAL)}
     found = {metric: whole[metric] for metric in schema.SEARCHED}
@@ -232,6 +240,9 @@ def _search_record(search: int, selected: Selected, figures: Iterable[Figure], s
     return schema.Search(
         search=search,
         lanes=lanes,
+        slack_ns=min(
+            run.records[purpose, scope].slack_ns for each in runs.values() for run in each for purpose in PURPOSES
+        ),
         values={metric: figure.values for metric, figure in found.items()},
         overheads={metric: overhead for metric, figure in found.items() if (overhead := figure.overhead)},
     )
@@ -301,16 +312,16 @@ def measure_at_clock(
         short = excess(whole, request.half_width, scope=scope)
         if batch.stop == request.runs or short <= 1:
             break
-    return Overhead(baseline, candidate, figures, _conditions(pair, selected, found, figures, stated_ns, scope))
+    searches = pair.searches(selected, found, figures, stated_ns, scope)
+    return Overhead(baseline, candidate, figures, _conditions(pair, selected, found, stated_ns, searches))
 
 
 def _conditions(
     pair: _Pair,
     selected: Selected,
     found: Mapping[str, Sequence[Run]],
-    figures: Sequence[Figure],
     stated_ns: float,
-    scope: str,
+    searches: tuple[schema.Search, ...] | None,
 ) -> schema.OverheadConditions:
     """What the figures of some runs hold for."""
     chosen: dict[Owner, Chosen] = {
@@ -319,7 +330,6 @@ def _conditions(
         for kind, design in selected.designs(name, "area").items()
     }
     examined = {name: [run.examined for run in runs] for name, runs in found.items()}
-    runs = len(next(iter(found.values())))
     request, flow = pair.request, pair.flow
     return replace(
         conditions_of(pair.configs, pair.among, chosen, examined, request.stimulus, stated_ns, flow),
@@ -327,5 +337,5 @@ def _conditions(
         lanes=request.lanes,
         slots=request.slots or None,
         closing={name: closings(selected, name, found[name]) for name in pair.configs},
-        searches=pair.searches(selected, figures, runs, stated_ns, scope),
+        searches=searches,
     )

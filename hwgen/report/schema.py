@@ -544,6 +544,8 @@ class Search:
         Its number. The figures of the report are of search 0, the first.
     lanes
         Lanes of the cores, or without cores of the lane arrays, by design and purpose (`area`, `energy`).
+    slack_ns
+        What the slowest of them has to spare of the clock, ns; negative where it misses it.
     values
         Mean over the runs of `area` in um2 and of `total power` in mW, by metric and design. Runs of all searches have
         the same perturbations and operands.
@@ -553,6 +555,7 @@ class Search:
 
     search: int
     lanes: Mapping[str, Mapping[str, str]]
+    slack_ns: float
     values: Mapping[str, Mapping[str, float]]
     overheads: Mapping[str, Estimate]
 

@@ -149,6 +149,7 @@ def _searches(report: OverheadReport) -> list[str]:
     rows = [
         [
             str(each.search),
+            "; ".join(f"{name} {', '.join(purposes.values())}" for name, purposes in each.lanes.items()),
             *(
                 cell
                 for metric in SEARCHED
@@ -157,11 +158,11 @@ def _searches(report: OverheadReport) -> list[str]:
                     percent(each.overheads[metric]),
                 )
             ),
-            "; ".join(f"{name} {', '.join(purposes.values())}" for name, purposes in each.lanes.items()),
+            f"{1000 * each.slack_ns:+.0f}",
         ]
         for each in searches
     ]
-    header = ["search"]
+    header = ["search", "lanes for area, energy"]
     for metric, unit in zip(SEARCHED, units, strict=True):
         header += [*(f"{metric} of {name}, {unit}" for name in report.names), f"overhead of {metric}"]
     lines = [
@@ -172,7 +173,7 @@ def _searches(report: OverheadReport) -> list[str]:
         " All are measured by the same runs. Intervals in rows are those of the runs, so they know nothing of luck in"
         " a search. All other figures on this page are of search 0.",
         "",
-        *table([*header, "lanes for area, energy"], rows, len(header)),
+        *table([*header, "slack, ps"], rows, len(header) - 1),
         "",
     ]
     for metric in SEARCHED:

@@ -112,6 +112,9 @@ def test_independent_searches_are_measured_by_the_same_runs(
     assert dataclasses.replace(second, search=0) == first
     assert first.lanes["mixfp4-fast"] == {"area": "merged", "energy": "merged-binary"}
     assert third.lanes["mixfp4-fast"] == {"area": "merged", "energy": "merged"}
+    assert first.slack_ns == min(
+        scopes["core"].slack_ns for purposes in built.conditions.closing.values() for scopes in purposes.values()
+    )
     for metric in schema.SEARCHED:
         figure = find(built, "core", metric)
         assert dict(first.values[metric]) == figure.values

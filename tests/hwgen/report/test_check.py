@@ -56,7 +56,7 @@ def test_searches_that_are_far_apart(sound: schema.OverheadReport) -> None:
     def searched(*powers: float) -> schema.OverheadReport:
         values = {metric: dict.fromkeys(sound.names, 1.0) for metric in schema.SEARCHED}
         searches = tuple(
-            schema.Search(number, {}, values, {"area": Estimate(0.02), "total power": Estimate(power)})
+            schema.Search(number, {}, 0.0, values, {"area": Estimate(0.02), "total power": Estimate(power)})
             for number, power in enumerate(powers)
         )
         return replace(sound, conditions=replace(sound.conditions, searches=searches))
