@@ -33,7 +33,7 @@ from hwgen.measure.netlists.flow import Flow
 from hwgen.measure.overhead import of_scope
 from hwgen.measure.requests import FormatsRequest, Row
 from hwgen.measure.runs import Run, measured
-from hwgen.measure.search.reach import select_for_cores
+from hwgen.measure.search.reach import exchanged, select_for_cores
 from hwgen.measure.search.score import Aim
 from hwgen.measure.search.selected import Selected
 from hwgen.report import schema
@@ -74,6 +74,8 @@ class _Study:
     losses: Losses
     baselines: dict[int, _Built] = field(default_factory=dict)
     """By products for an output in a cycle."""
+    rows: dict[str, _Built] = field(default_factory=dict)
+    """Others, by name of the configuration."""
 
     def flow_of(self, config: TensorCoreConfig) -> Flow:
         """The flow, whose progress names the row."""
@@ -124,31 +126,61 @@ class _Study:
         )
         built.runs.extend(found[config.name])
 
-    def baseline(self, products: int, runs: int) -> _Built:
-        """The baseline with so many products for an output in a cycle, and at least so many runs."""
+    def baseline(self, products: int) -> _Built:
+        """The baseline with so many products for an output in a cycle."""
         if products not in self.baselines:
             config = with_products(self.request.baseline, products)
             assert config is not None  # see `not_comparable`
             self.baselines[products] = self.begun(config)
-        built = self.baselines[products]
+        return self.baselines[products]
+
+    def row(self, config: TensorCoreConfig) -> _Built:
+        """A row, and its baseline, with lanes and recipes."""
+        baseline = self.baseline(config.depth)
+        if config == baseline.config:
+            return baseline
+        if config.name not in self.rows:
+            self.rows[config.name] = self.begun(config, baseline.selected)
+        return self.rows[config.name]
+
+    def exchange(self) -> None:
+        """Try each baseline by what its rows take, and where that is better the rows by what it takes then.
+
+        A row has been tried by what its baseline took. Else the baseline would be the one that was tried by less. One
+        that is as a report has it stays so: its rows there are of that.
+        """
+        for products, baseline in self.baselines.items():
+            rows = [row for row in self.rows.values() if row.config.depth == products]
+            if rows and baseline.config.name not in self.request.selected:
+                before = _record_of(baseline.selected)
+                baseline.selected = self.exchanged(baseline, rows)
+                if _record_of(baseline.selected) != before:
+                    for row in rows:
+                        row.selected = self.exchanged(row, [baseline])
+
+    def exchanged(self, built: _Built, others: Sequence[_Built]) -> Selected:
+        """What is best of what was found for a configuration and for others."""
+        config, found = built.config, [other.selected for other in others]
+        aim, flow = self.aim.searched(0), self.flow_of(config)
+        return exchanged(config, built.selected, found, self.recipes, aim, flow, self.request.lanes)
+
+    def at_least(self, built: _Built, runs: int) -> _Built:
+        """The same with at least so many runs."""
         if len(built.runs) < runs:
             self.extend(built, range(len(built.runs), runs))
         return built
 
-    def row(self, config: TensorCoreConfig) -> _Built:
-        """A row's runs: as many as narrow intervals take."""
-        baseline = self.baseline(config.depth, min(FEWEST, self.request.runs))
-        if config == baseline.config:
-            return baseline
-        built = self.begun(config, baseline.selected)
+    def measure(self, built: _Built) -> None:
+        """Make a row's runs: as many as narrow intervals take."""
+        baseline = self.at_least(self.baseline(built.config.depth), min(FEWEST, self.request.runs))
         short = 1.0
-        while True:
+        while built is not baseline:
             self.extend(built, next_runs(len(built.runs), self.request.runs, short))
             done = len(built.runs)
-            of = self.baseline(config.depth, done)
-            short = excess(_figures(built, of, self.aim.clock_ns), self.request.half_width, of_larger=True)
+            self.at_least(baseline, done)
+            short = excess(_figures(built, baseline, self.aim.clock_ns), self.request.half_width, of_larger=True)
             if done == self.request.runs or short <= 1:
-                return built
+                break
 
 
 def measure_formats(
@@ -187,15 +219,18 @@ def measure_formats(
     losses.find(cores, flow.workers, partial(flow.progress, "errors"))
     if cores:
         # The baseline comes first. If it cannot be measured, nothing can.
-        study.baseline(request.baseline.depth, min(FEWEST, request.runs))
-    found: dict[str, _Built | str] = {}
-    for row in request.rows:
-        found[row.name] = _measured_row(study, row)
-    configs = {config.name: config for config in _configs(study, found)}
-    named = {row_name(built.config.name) for built in study.baselines.values()}
+        study.baseline(request.baseline.depth)
+    found = {row.name: _begun(study, row) for row in request.rows}
+    study.exchange()
+    if cores:
+        study.at_least(study.baseline(request.baseline.depth), min(FEWEST, request.runs))
+    found = {name: each if isinstance(each, str) else _measured(study, each) for name, each in found.items()}
+    baselines = [built for built in study.baselines.values() if built.runs]
+    configs = {config.name: config for config in _configs(request, baselines)}
+    named = {row_name(built.config.name) for built in baselines}
     # Baselines are rows, be they asked for or not.
     pairs: list[tuple[Row, _Built | str]] = [
-        *((Row(row_name(each.config.name), each.config), each) for each in study.baselines.values()),
+        *((Row(row_name(each.config.name), each.config), each) for each in baselines),
         *((row, found[row.name]) for row in request.rows if row.name not in named),
     ]
     return schema.FormatsReport(
@@ -215,8 +250,8 @@ def measure_formats(
     )
 
 
-def _measured_row(study: _Study, row: Row) -> _Built | str:
-    """The runs of a row, or why there are none."""
+def _begun(study: _Study, row: Row) -> _Built | str:
+    """A row with lanes and recipes, or why there is none."""
     config, baseline = row.config, study.request.baseline
     if row.name in RULES and not study.baselines:
         return f"{row.reason}, which is not in this table"
@@ -230,10 +265,19 @@ def _measured_row(study: _Study, row: Row) -> _Built | str:
         return str(error)
 
 
-def _configs(study: _Study, found: Mapping[str, _Built | str]) -> list[TensorCoreConfig]:
+def _measured(study: _Study, built: _Built) -> _Built | str:
+    """A row with its runs, or why there are none."""
+    try:
+        study.measure(built)
+    except InputError as error:
+        return str(error)
+    return built
+
+
+def _configs(request: FormatsRequest, baselines: Sequence[_Built]) -> list[TensorCoreConfig]:
     """Configurations of all rows that have one, baselines first; that of the request, if nothing is built."""
-    asked = [config for row in study.request.rows if (config := _core_of(row)) is not None]
-    return [*(built.config for built in study.baselines.values()), *asked] or [study.request.baseline]
+    asked = [config for row in request.rows if (config := _core_of(row)) is not None]
+    return [*(built.config for built in baselines), *asked] or [request.baseline]
 
 
 def _core_of(row: Row) -> TensorCoreConfig | None:

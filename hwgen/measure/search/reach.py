@@ -51,7 +51,7 @@ from hwgen.measure.search.selection import APART, select
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["select_for_cores", "select_lane_arrays"]
+__all__ = ["exchanged", "select_for_cores", "select_lane_arrays"]
 
 _AGAIN = 3
 # Draws of every whole core, and those after which only what is near the best has the rest of them.
@@ -105,6 +105,35 @@ def select_for_cores(
         whole.decide()
     arrays, more = _lane_arrays(whole.selected, recipes, aim, flow)
     return replace(whole.selected, lane_arrays=arrays, builds=builds + whole.builds + more)
+
+
+def exchanged(
+    config: TensorCoreConfig,
+    selected: Selected,
+    others: Sequence[Selected],
+    recipes: Sequence[Recipe],
+    aim: Aim,
+    flow: Flow,
+    lanes: Sequence[str] = (),
+) -> Selected:
+    """What was found for a configuration, or what whole cores of it do better by of what was found for others.
+
+    Parameters
+    ----------
+    config, selected
+        The configuration, and what a search found for it.
+    others
+        What searches found for other configurations.
+    recipes, aim, flow, lanes
+        As for `hwgen.measure.search.selection.select`.
+    """
+    whole = _Whole(aim, flow, selected)
+    allowed = {key: variants(config, lanes) for key in whole.reached}
+    if whole.exchange(allowed, others):
+        whole.settle(recipes)
+        whole.decide()
+    arrays, more = _lane_arrays(whole.selected, recipes, aim, flow)
+    return replace(whole.selected, lane_arrays=arrays, builds=selected.builds + whole.builds + more)
 
 
 def select_lane_arrays(

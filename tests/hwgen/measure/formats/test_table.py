@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -74,6 +75,8 @@ class Bench:
     def __init__(self) -> None:
         self.searched: list[tuple[str, tuple[str, ...]]] = []
         self.offered: dict[str, list[str]] = {}
+        self.exchanged: list[tuple[str, list[str]]] = []
+        self.better: dict[str, Recipe] = {}
         self.built: list[tuple[str, int]] = []
         self.make: Callable[[TensorCoreConfig, int], Run] = drawn
 
@@ -97,6 +100,22 @@ class Bench:
             {(name, purpose): (config, recipes[0]) for purpose in PURPOSES},
             7,
         )
+
+    def exchange(
+        self,
+        config: TensorCoreConfig,
+        selected: Selected,
+        others: Sequence[Selected],
+        recipes: Sequence[Recipe],
+        aim: Aim,
+        flow: Flow,
+        lanes: Sequence[str] = (),
+    ) -> Selected:
+        self.exchanged.append((config.name, sorted({name for other in others for name, _ in other.configs})))
+        if config.name not in self.better:
+            return selected
+        chosen = dict.fromkeys(MODULES, self.better[config.name])
+        return dataclasses.replace(selected, chosen=dict.fromkeys(selected.chosen, chosen))
 
     def measured(
         self,
@@ -122,6 +141,7 @@ class Bench:
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     found = Bench()
     monkeypatch.setattr(module, "select_for_cores", found.select)
+    monkeypatch.setattr(module, "exchanged", found.exchange)
     monkeypatch.setattr(module, "measured", found.measured)
     met = schema.Closing("merged", {"dot_product": "speed"}, CLOCK, 0.1, "dot products", 0.0, 0.0, 0, 0, ())
     scopes = {purpose: {"lane array": met, "core": met} for purpose in PURPOSES}
@@ -255,6 +275,60 @@ def test_a_row_is_tried_by_what_its_baseline_takes(bench: Bench) -> None:
         "nvfp4-2x16-small": [],
         "mxfp4-small": ["nvfp4-2x16-small"],
     }
+
+
+def test_a_baseline_is_tried_by_what_its_rows_take_before_any_run(bench: Bench) -> None:
+    asked = request(*rows_of(["mixfp4", "nvint4", "mxfp4"]), runs=1)
+    table(asked)
+    assert bench.exchanged == [
+        ("nvfp4-small", ["mixfp4-small", "nvint4-small"]),
+        ("nvfp4-2x16-small", ["mxfp4-small"]),
+    ]
+    bench.exchanged.clear()
+    bench.better["nvfp4-small"] = RECIPES["prefix"]
+    bench.measured = Mock(side_effect=bench.measured)  # type: ignore[method-assign]
+    with patch.object(module, "measured", bench.measured):
+        table(asked)
+    # Rows are tried by what it takes then.
+    assert bench.exchanged == [
+        ("nvfp4-small", ["mixfp4-small", "nvint4-small"]),
+        ("mixfp4-small", ["nvfp4-small"]),
+        ("nvint4-small", ["nvfp4-small"]),
+        ("nvfp4-2x16-small", ["mxfp4-small"]),
+    ]
+    taken = {
+        name: call.args[3].chosen[name, "area"]["element"].name
+        for call in bench.measured.mock_calls
+        for name in call.args[1]
+    }
+    assert taken == {
+        "nvfp4-small": "prefix",
+        "mixfp4-small": "speed",
+        "nvint4-small": "speed",
+        "nvfp4-2x16-small": "speed",
+        "mxfp4-small": "speed",
+    }
+
+
+def test_a_baseline_of_a_report_stays_as_it_is(bench: Bench) -> None:
+    known = {BASELINE.name: bench.select({BASELINE.name: BASELINE}, [RECIPES["area"]], AIM, Flow(CELLS, None))}
+    table(dataclasses.replace(request(*rows_of(["mixfp4", "mxfp4"]), runs=1), selected=known))
+    assert bench.exchanged == [("nvfp4-2x16-small", ["mxfp4-small"])]
+
+
+def test_a_baseline_whose_rows_cannot_be_measured_is_no_row(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def select(configs: Mapping[str, TensorCoreConfig], *rest: object, **more: object) -> Selected:
+        if "mxfp4-small" in configs:
+            raise InputError("out of reach")
+        return bench.select(configs, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "select_for_cores", select)
+    report = table(request(*rows_of(["mixfp4", "mxfp4"]), runs=1))
+    assert [(row.row, row.not_measured) for row in report.results] == [
+        ("nvfp4", None),
+        ("mixfp4", None),
+        ("mxfp4", "out of reach"),
+    ]
 
 
 def test_a_row_that_cannot_be_measured_stays_in_the_table(bench: Bench) -> None:

@@ -14,7 +14,7 @@ from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.search import reach, score, selection
-from hwgen.measure.search.reach import select_for_cores
+from hwgen.measure.search.reach import exchanged, select_for_cores
 from hwgen.measure.search.score import Aim, Score, draws_of
 from hwgen.measure.search.selected import Selected
 from hwgen.rtl.lane_array import LaneArray
@@ -413,6 +413,25 @@ def test_a_design_is_tried_by_what_was_found_for_another(monkeypatch: pytest.Mon
         assert {how.name for module, how in chosen.items() if module in shared} == {"prefix"}
     assert {name for name, *_ in seen} == {"mixfp4-small"}
     assert found.builds == len(seen) > alone.builds
+
+
+def test_what_was_found_is_tried_again_by_what_others_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        COST["area"] = 100.0 if design.config.rows == 1 else 130.0
+        return 1.0
+
+    monkeypatch.setitem(COST, "area", 100.0)
+    own = NAMED["nvfp4-small"]
+    alone, _ = searched(monkeypatch, delay, configs={own.name: own})
+    other, _ = searched(monkeypatch, delay, configs={"mixfp4-small": NAMED["mixfp4-small"]})
+    fast = {key: dict.fromkeys(chosen, RECIPES["prefix"]) for key, chosen in other.chosen.items()}
+    aim = Aim(CLOCK, Physical(), Stimulus())
+    same = exchanged(own, alone, [other], AMONG, aim, Adding(CELLS))
+    assert (same.configs, same.chosen, same.lane_arrays) == (alone.configs, alone.chosen, alone.lane_arrays)
+    found = exchanged(own, alone, [other, dataclasses.replace(other, chosen=fast)], AMONG, aim, Adding(CELLS))
+    assert {how.name for chosen in found.chosen.values() for how in chosen.values()} == {"prefix"}
+    assert {config.name for config in found.configs.values()} == {own.name}
+    assert found.builds > alone.builds
 
 
 def test_a_slot_of_the_other_design_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
