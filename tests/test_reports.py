@@ -27,7 +27,7 @@ from hwgen.report.schema import (
     LibrariesReport,
     OverheadReport,
 )
-from hwgen.stats import FEWEST, Estimate
+from hwgen.stats import FEWEST, Estimate, across
 from sim.accuracy import KINDS
 
 REPORTS = Path(__file__).parents[1] / "reports"
@@ -233,6 +233,36 @@ def test_pages_state_what_the_reports_say() -> None:
     ):
         assert "\n".join(expected) in page.read_text(encoding="utf-8"), "\n".join(expected)
     assert {*ROWS, *OTHERS} == {path.stem for path in REPORTS.glob("overhead*.json")}
+
+
+def test_pages_state_what_independent_searches_find() -> None:
+    report = _overhead("searches")
+    searches = report.conditions.searches
+    assert searches is not None
+    assert len(searches) == 6
+    assert min(each.slack_ns for each in searches) >= 0
+    first = _overhead("overhead")
+    short, full = [], []
+    for metric, word in (("area", "area"), ("total power", "power")):
+        found = [each.overheads[metric].value for each in searches]
+        mean = across(found)
+        low, high = 100 * min(found), 100 * max(found)
+        assert searches[0].overheads[metric] == first.find("core", metric).overhead
+        row = searches[0].overheads[metric]
+        assert [each for each in found if not row.low <= each <= row.high] == ([min(found)] if word == "power" else [])
+        short.append(f"{low:+.1f} to {high:+.1f} % of {word}")
+        full.append(f"{low:+.2f} to {high:+.2f} % of {word}, in the mean {percent(mean)}")
+        for name in report.names:
+            values = [each.values[metric][name] for each in searches]
+            assert max(values) / min(values) < 1.005
+    assert f"find {' and '.join(short)}" in _prose(README)
+    prose = _prose(RESULTS)
+    assert all(f"find {each}" in prose for each in full)
+    signed = [each.search for each in searches if each.lanes["nvfp4-small"]["area"] == "signed"]
+    assert signed == [0]
+    areas = [each.values["area"]["nvfp4-small"] for each in searches]
+    low, high = (100 * (of(areas[1:]) / areas[0] - 1) for of in (min, max))
+    assert f"which is {low:.1f} to {high:.1f} % less by it" in prose
 
 
 def test_rows_of_earlier_lanes_are_marked() -> None:

@@ -95,7 +95,11 @@ def labels(pairs: Sequence[Pair]) -> dict[str, str]:
     found = {}
     for source, report in pairs:
         mapped = "" if report.conditions.closing is not None else ", as mapped"
-        found[source.name] = f"{report.names[1]}, {_library(report)}, {report.asked_ns:g} ns{mapped}{_operands(report)}"
+        searches = len(report.conditions.searches or ())
+        found[source.name] = (
+            f"{report.names[1]}, {_library(report)}, {report.asked_ns:g} ns{mapped}{_operands(report)}"
+            + (f", {searches} searches" if searches else "")
+        )
     over = {source.name: f", over {report.names[0]}" for source, report in pairs}
     found = _told_apart(found, over)
     return _told_apart(found, {name: f" ({name})" for name in found})

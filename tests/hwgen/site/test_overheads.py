@@ -43,6 +43,7 @@ def test_mixfp4_over_nvfp4_comes_first_and_labels_differ(pairs):
         f"{over}e0m3-multi-small",
     ]
     assert labels["overhead-as-mapped"] == "mixfp4-small, generic7, 3.6 ns, as mapped"
+    assert labels["searches"] == "mixfp4-small, generic7, 1 ns, 6 searches"
     assert labels["overhead-held"] == "mixfp4-small, generic7, 1 ns, B held for 4 steps"
     conditions = pairs[0][1].conditions
     outliers = replace(conditions, stimulus=replace(conditions.stimulus, tensors="outlier-channels"))
