@@ -14,8 +14,7 @@ from hwgen.measure.netlists.flow import Flow
 from hwgen.measure.quantisers import choice
 from hwgen.measure.quantisers.choice import choose
 from hwgen.measure.quantisers.table import _source
-from hwgen.measure.search.score import Score
-from hwgen.measure.search.selection import PILOTS
+from hwgen.measure.search.score import Score, draws_of
 
 CELLS = reader.load(libraries.path("generic7"))
 AMONG = [RECIPES[name] for name in ("area", "prefix", "speed")]
@@ -30,7 +29,7 @@ class Adding(Flow):
 
     def synthesise(self, jobs: Iterable[Job], what: str) -> dict[Identity, Body]:
         found = list(jobs)
-        assert {job.variant for job in found} <= set(PILOTS)  # no measured run has that perturbation
+        assert {job.variant for job in found} <= set(draws_of(0))  # no measured run has that perturbation
         return {job.identity: {"of": (job.module, job.recipe.name), "draw": job.variant} for job in found}
 
     def each(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[Any]:
@@ -94,7 +93,7 @@ def test_changes_that_help_alone_but_not_together(monkeypatch: pytest.MonkeyPatc
 def test_one_lucky_draw_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     def cost(how: dict[str, str], draw: int) -> tuple[float, float]:
         lucky = how["quantiser_lane"] == "speed"
-        return 0.9, 1000 + lucky * (-20 if draw == PILOTS[0] else 30)
+        return 0.9, 1000 + lucky * (-20 if draw == draws_of(0)[0] else 30)
 
     for found in chosen(monkeypatch, cost).values():
         assert set(found.values()) == {"area"}
