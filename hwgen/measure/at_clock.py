@@ -21,6 +21,7 @@ from hwgen.measure.kept import KeptFlow
 from hwgen.measure.netlists.built import PURPOSES
 from hwgen.measure.netlists.checks import VECTORS
 from hwgen.measure.netlists.clock import rounded_up, usual
+from hwgen.measure.netlists.examined import Examined
 from hwgen.measure.netlists.flow import Flow
 from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.overhead import Overhead, conditions_of, figures_of
@@ -205,7 +206,7 @@ class _Pair:
 
     def figures(self, runs: Mapping[str, Sequence[Run]], clock_ns: float) -> list[Figure]:
         """What their runs come to at a clock."""
-        return figures_of(self.configs, {name: [run.examined for run in each] for name, each in runs.items()}, clock_ns)
+        return figures_of(self.configs, _examined(runs), clock_ns)
 
     def searches(
         self,
@@ -225,6 +226,11 @@ class _Pair:
             runs = self.measured(range(len(next(iter(found.values())))), other, {})
             others.append(_search_record(search, other, runs, self.figures(runs, clock_ns), scope))
         return first, *others
+
+
+def _examined(runs: Mapping[str, Sequence[Run]]) -> dict[str, list[Examined]]:
+    """What the runs of each were found to be."""
+    return {name: [run.examined for run in each] for name, each in runs.items()}
 
 
 def _search_record(
@@ -329,10 +335,9 @@ def _conditions(
         for name in pair.configs
         for kind, design in selected.designs(name, "area").items()
     }
-    examined = {name: [run.examined for run in runs] for name, runs in found.items()}
     request, flow = pair.request, pair.flow
     return replace(
-        conditions_of(pair.configs, pair.among, chosen, examined, request.stimulus, stated_ns, flow),
+        conditions_of(pair.configs, pair.among, chosen, _examined(found), request.stimulus, stated_ns, flow),
         physical=physical_record(pair.aim.physical, flow.library),
         lanes=request.lanes,
         slots=request.slots or None,

@@ -117,7 +117,9 @@ def check_pair(baseline: TensorCoreConfig, candidate: TensorCoreConfig) -> None:
             )
 
 
+@lru_cache(maxsize=1)
 def _tools() -> schema.Tools:
+    """Every key has them, and to look up a version takes long."""
     return schema.Tools(
         hwgen=__version__,
         synthesis=tool_version(),

@@ -207,9 +207,9 @@ def _wide(what: str, estimate: Estimate | None, within: float) -> Iterator[str]:
 
 def _apart(report: OverheadReport, within: float) -> Iterator[str]:
     """Searches whose overheads differ by more than an interval that is asked for is wide."""
-    for metric in SEARCHED if report.conditions.searches else ():
-        found = [each.overheads[metric].value for each in report.conditions.searches or ()]
-        if max(found) - min(found) > 2 * within:
+    for metric in SEARCHED:
+        found = report.searched(metric)
+        if found and max(found) - min(found) > 2 * within:
             yield (
                 f"{metric} of the {report.whole}: {len(found)} searches find overheads from {100 * min(found):+.2f} to"
                 f" {100 * max(found):+.2f} %; the interval of one search does not have that"

@@ -717,6 +717,16 @@ class OverheadReport(Report):
     conditions: OverheadConditions
     results: tuple[Figure, ...]
 
+    def searched(self, metric: str) -> list[float]:
+        """Overheads of the core, or else of the lane array, that independent searches find; none where there was one.
+
+        Parameters
+        ----------
+        metric
+            One of `SEARCHED`.
+        """
+        return [each.overheads[metric].value for each in self.conditions.searches or ()]
+
     @property
     def asked_ns(self) -> float:
         """Clock that the cores were built for, ns; of netlists as mapped the one that power is stated at."""

@@ -200,7 +200,7 @@ def table(pairs: Sequence[Pair]) -> Markup:
     names = labels(pairs)
     shown = [
         [
-            together(tag("a", names[source.name], href=f"#report-{quote(source.name)}"), tag("br"), links(source)),
+            together(tag("a", names[source.name], href=f"#{quote(place_of(source))}"), tag("br"), links(source)),
             _clock(report),
             *(percent(_overhead(report, *each)) for each in _COLUMNS.values()),
             _lanes(report),

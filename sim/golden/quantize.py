@@ -290,11 +290,11 @@ def quantize_padded(
     ArgumentError
         As `quantize`.
     """
-    form = block_format(fmt)
-    filled = padded(x, fmt)
-    if tensor_scale is None and filled.ndim == 2 and filled.size:
-        check_finite(filled)
-        tensor_scale = _tensor_scale(check_numbers(x, "x"), form, rules.checked(form, rule))
+    form, tensor = block_format(fmt), check_numbers(x, "x")
+    filled = padded(tensor, fmt)
+    if tensor_scale is None and filled is not tensor and filled.ndim == 2 and filled.size:
+        check_finite(tensor)
+        tensor_scale = _tensor_scale(tensor, form, rules.checked(form, rule))
     return quantize(filled, fmt, tensor_scale=tensor_scale, rule=rule)
 
 

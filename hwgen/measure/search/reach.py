@@ -103,8 +103,7 @@ def select_for_cores(
     # What more draws decided is new to the other design.
     if whole.exchange(allowed):
         whole.decide()
-    arrays, more = _lane_arrays(whole.selected, recipes, aim, flow)
-    return replace(whole.selected, lane_arrays=arrays, builds=builds + whole.builds + more)
+    return _with_lane_arrays(whole, recipes, builds)
 
 
 def exchanged(
@@ -132,8 +131,13 @@ def exchanged(
     if whole.exchange(allowed, others):
         whole.settle(recipes)
         whole.decide()
-    arrays, more = _lane_arrays(whole.selected, recipes, aim, flow)
-    return replace(whole.selected, lane_arrays=arrays, builds=selected.builds + whole.builds + more)
+    return _with_lane_arrays(whole, recipes, selected.builds)
+
+
+def _with_lane_arrays(whole: _Whole, recipes: Sequence[Recipe], builds: int) -> Selected:
+    """What whole cores decided, with the lane arrays of it; ``builds`` were made for it before."""
+    arrays, more = _lane_arrays(whole.selected, recipes, whole.aim, whole.flow)
+    return replace(whole.selected, lane_arrays=arrays, builds=builds + whole.builds + more)
 
 
 def select_lane_arrays(

@@ -177,7 +177,7 @@ def _searches(report: OverheadReport) -> list[str]:
         "",
     ]
     for metric in SEARCHED:
-        overheads = [overhead.value for each in searches if (overhead := each.overheads[metric]) is not None]
+        overheads = report.searched(metric)
         low, high = (f"{100 * of(overheads):+.2f} %" for of in (min, max))
         lines.append(f"- Overhead of {metric}: {low} to {high}; mean over the searches {percent(across(overheads))}.")
         for name in report.names:

@@ -86,9 +86,9 @@
   // One report of several.
   async function show(kind, name) {
     if (kind === "report") await unpacked(`report-${name}`);
-    const shown = all(`[data-${kind}]`);
-    const chosen = all(`[data-shows="${kind}"]`)[0].value;
-    for (const each of shown) each.hidden = each.dataset[kind] !== chosen;
+    // Another may have been chosen meanwhile.
+    const chosen = document.querySelector(`[data-shows="${kind}"]`).value;
+    for (const each of all(`[data-${kind}]`)) each.hidden = each.dataset[kind] !== chosen;
     if (kind === "report") paint(chosen);
   }
 
