@@ -48,7 +48,7 @@ def select(configs, *how, **more):
     note("built", *configs, "search")
     return found
 
-table.select_for_cores, table.measured = select, measured
+table.select_for_cores, table.exchanged, table.measured = select, Bench().exchange, measured
 table.closings = lambda *_: {}
 for kind, form in kinds.FORMS.items():
     kinds.FORMS[kind] = dataclasses.replace(form, png=lambda report: b"a picture", more=lambda report: {})
@@ -98,11 +98,11 @@ def test_a_killed_table_goes_on_where_it_was(tmp_path: Path, own_cache: Callable
     assert run(whole, own_cache(whole / "cache")) == 0
     # Three searches and three times six runs.
     assert len(built(whole)) == len(set(built(whole))) == 21
-    # Line 19 is "begun mixfp4-small 2": the search, two runs of the row and all of the baseline are there.
-    assert run(killed, cache, end=19) == -signal.SIGKILL
+    # Line 20 is "begun mixfp4-small 2": all searches, two runs of the row and all of the baseline are there.
+    assert run(killed, cache, end=20) == -signal.SIGKILL
     assert (killed / "log").read_text().splitlines()[-1] == "begun mixfp4-small 2"
     assert not (killed / "out").exists()
-    assert len(built(killed)) == 10
+    assert len(built(killed)) == 11
     assert run(killed, cache) == 0
     assert built(killed) == built(whole)
     for name in ("formats.json", "formats.md", "formats.csv"):
