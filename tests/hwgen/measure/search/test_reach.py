@@ -434,6 +434,26 @@ def test_what_was_found_is_tried_again_by_what_others_take(monkeypatch: pytest.M
     assert found.builds > alone.builds
 
 
+@pytest.mark.parametrize(("later", "taken"), [(99.5, "prefix"), (101.0, "area")])
+def test_the_mean_of_more_draws_decides_on_what_others_take(
+    monkeypatch: pytest.MonkeyPatch, later: float, taken: str
+) -> None:
+    """For either purpose two draws may be lucky."""
+
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        COST["prefix"] = 110.0 if design.config.rows == 1 else 99.5 if draw in PILOTS[:2] else later
+        return 1.0
+
+    monkeypatch.setitem(COST, "prefix", 110.0)
+    own = NAMED["nvfp4-small"]
+    alone, _ = searched(monkeypatch, delay, configs={own.name: own})
+    other, _ = searched(monkeypatch, delay, configs={"mixfp4-small": NAMED["mixfp4-small"]})
+    lucky = {key: dict.fromkeys(chosen, RECIPES["prefix"]) for key, chosen in other.chosen.items()}
+    aim = Aim(CLOCK, Physical(), Stimulus())
+    found = exchanged(own, alone, [dataclasses.replace(other, chosen=lucky)], AMONG, aim, Adding(CELLS))
+    assert {how.name for chosen in found.chosen.values() for how in chosen.values()} == {taken}
+
+
 def test_a_slot_of_the_other_design_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one element it is far behind; in an array it is the better one."""
     configs = {name: NAMED[name] for name in ("nvfp4-e0m3-multi-small", "mixfp4-multi-small")}
