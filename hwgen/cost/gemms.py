@@ -10,23 +10,38 @@ from numpy.typing import ArrayLike, NDArray
 
 from hwgen.errors import InputError
 
-__all__ = ["LARGEST_WORK", "Gemms", "product"]
+__all__ = ["LARGEST_WORK", "Gemms", "TooLarge", "product"]
 
 LARGEST_WORK = 1 << 62
 """Multiply-accumulates of one GEMM must stay below this, so that every count fits 64 bits."""
 
 
-def product(*factors: ArrayLike) -> NDArray[np.int64]:
-    """Counts multiplied, int64.
+class TooLarge(InputError):
+    """A GEMM has more bytes or cycles than can be counted.
+
+    Attributes
+    ----------
+    place : int
+        Which of the GEMMs it is.
+    """
+
+    def __init__(self, place: int, name: str | None = None) -> None:
+        self.place = place
+        super().__init__(f"{name or f'GEMM {place}'}: too large: at most 2^62 bytes or cycles can be counted")
+
+
+def product(*factors: ArrayLike, places: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
+    """Counts multiplied, int64; ``places`` says which of the GEMMs they are of, all by default.
 
     Raises
     ------
-    InputError
-        A product does not fit; the message names the first.
+    TooLarge
+        A product does not fit.
     """
     sizes = np.prod(np.broadcast_arrays(*(np.asarray(factor, float) for factor in factors)), axis=0)
     if sizes.size and sizes.max() >= LARGEST_WORK:
-        raise InputError(f"GEMM {int(np.argmax(sizes))}: too large: at most 2^62 bytes or cycles can be counted")
+        place = int(np.argmax(sizes))
+        raise TooLarge(place if places is None else int(places[place]))
     found = np.asarray(1, np.int64)
     for factor in factors:
         found = found * np.asarray(factor, np.int64)

@@ -514,7 +514,7 @@ def _attention(
     width = np.floor(room / (arrangement.rows[scores] * config.rows * PARTIAL_BYTES))
     blocks = np.ceil(gemms.n[scores] / width).astype(np.int64)
     partial = np.zeros(len(gemms), np.int64)
-    partial[after] = product(blocks - 1, of.m, of.n, 2 * PARTIAL_BYTES, of.batch)
+    partial[after] = product(blocks - 1, of.m, of.n, 2 * PARTIAL_BYTES, of.batch, places=after)
     return after, order, partial
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from hwgen import __version__
 from hwgen.cost import grid
+from hwgen.cost.gemms import TooLarge
 from hwgen.cost.grid import ORDERS, Arrangement, GridRun, Memory
 from hwgen.cost.machines import MACHINES
 from hwgen.cost.model import CoreCost, EnergyCosts, Ratio, core_parts, energy, overhead, throughput_per_area
@@ -101,6 +102,13 @@ class _Pass:
 
 
 def _pass(machine: Machine, core: CoreCost, workload: Workload) -> _Pass:
+    try:
+        return _passed(machine, core, workload)
+    except TooLarge as error:
+        raise TooLarge(error.place, f"{workload.title}: GEMM {workload.names[error.place]}") from None
+
+
+def _passed(machine: Machine, core: CoreCost, workload: Workload) -> _Pass:
     memory, clock_ns = machine.memory, machine.clock_ns
     results = results_of(
         core.config, workload.gemms, workload.roles, workload.operands, machine.results, machine.attention
@@ -373,7 +381,7 @@ def document(
     Raises
     ------
     InputError
-        The buffer is too small for one step.
+        The buffer is too small for one step, or a GEMM has more bytes or cycles than can be counted.
     """
     passes = {name: _pass(machine, core, workload) for name, core in measured.cores.items()}
     memory = machine.memory

@@ -346,6 +346,13 @@ def test_lists_of_many_gemms_and_strange_names(report, tmp_path):
     assert [line.replace(r"\|", "").count(" | ") for line in table] == [14]
 
 
+def test_a_gemm_that_is_too_large_to_count_is_named(report, tmp_path):
+    given = {"phase": "decode", "batch": 1, "sequence": 1}
+    (tmp_path / "mine.csv").write_text(f"name, m, n, k\nsmall, 1, 1, 16\nhuge one, 1, {1 << 61}, 1\n")
+    with pytest.raises(InputError, match=r"^mine: GEMM huge one: too large: at most 2\^62 bytes or cycles"):
+        document(read(report, PAIR), MACHINE, load(tmp_path / "mine.csv", "decode", 1, 1), given)
+
+
 def lengths(axis):
     """Of the bars of a panel, from its first row to the last; both designs of a row, and their parts, added up."""
     found = [0.0] * len(axis.get_yticks())
