@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from hwgen.errors import InputError
 
-__all__ = ["LARGEST_WORK", "Gemms", "TooLarge", "product"]
+__all__ = ["LARGEST_WORK", "Gemms", "TooLargeError", "product"]
 
 LARGEST_WORK = 1 << 62
 """Multiply-accumulates of one GEMM must stay below this, so that every count fits 64 bits."""
 
 
-class TooLarge(InputError):
+class TooLargeError(InputError):
     """A GEMM has more bytes or cycles than can be counted.
 
     Attributes
@@ -35,13 +35,13 @@ def product(*factors: ArrayLike, places: NDArray[np.intp] | None = None) -> NDAr
 
     Raises
     ------
-    TooLarge
+    TooLargeError
         A product does not fit.
     """
     sizes = np.prod(np.broadcast_arrays(*(np.asarray(factor, float) for factor in factors)), axis=0)
     if sizes.size and sizes.max() >= LARGEST_WORK:
         place = int(np.argmax(sizes))
-        raise TooLarge(place if places is None else int(places[place]))
+        raise TooLargeError(place if places is None else int(places[place]))
     found = np.asarray(1, np.int64)
     for factor in factors:
         found = found * np.asarray(factor, np.int64)

@@ -90,7 +90,7 @@ HALF_RATE = ("none", "attention")
 """Which GEMMs are in FP8, at half the rate, besides those of which a list says so."""
 
 _RATES = ("full", "half")
-_DIGITS = 18  # more make a number that is too large
+_DIGITS = 19  # more make a number that is too large
 _SYMBOLS = ("sequences", "queries", "context", "tokens")
 _SIZES = ("m", "n", "k", "batch", "count", "operands", "experts", "experts_per_token")
 _NEEDED = ("name", "m", "n", "k")
@@ -409,7 +409,7 @@ def _product(where: str, key: str, given: object, symbols: Mapping[str, int]) ->
                 value *= symbols[factor]
                 continue
             if re.fullmatch("[0-9]+", factor):
-                factor = int(factor) if len(factor) <= _DIGITS else LARGEST_WORK
+                factor = int(factor) if len(factor.lstrip("0")) <= _DIGITS else LARGEST_WORK
         if not isinstance(factor, int) or isinstance(factor, bool) or factor < 1:
             raise InputError(
                 f"{where}: {key} = {given!r}: must be a whole number of at least 1, or a product of such and"

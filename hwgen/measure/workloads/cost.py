@@ -11,7 +11,7 @@ import numpy as np
 
 from hwgen import __version__
 from hwgen.cost import grid
-from hwgen.cost.gemms import TooLarge
+from hwgen.cost.gemms import TooLargeError
 from hwgen.cost.grid import ORDERS, Arrangement, GridRun, Memory
 from hwgen.cost.machines import MACHINES
 from hwgen.cost.model import CoreCost, EnergyCosts, Ratio, core_parts, energy, overhead, throughput_per_area
@@ -104,8 +104,8 @@ class _Pass:
 def _pass(machine: Machine, core: CoreCost, workload: Workload) -> _Pass:
     try:
         return _passed(machine, core, workload)
-    except TooLarge as error:
-        raise TooLarge(error.place, f"{workload.title}: GEMM {workload.names[error.place]}") from None
+    except TooLargeError as error:
+        raise TooLargeError(error.place, f"{workload.title}: GEMM {workload.names[error.place]}") from None
 
 
 def _passed(machine: Machine, core: CoreCost, workload: Workload) -> _Pass:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hwgen.config import NAMED, TensorCoreConfig
-from hwgen.cost.gemms import Gemms, TooLarge, product
+from hwgen.cost.gemms import Gemms, TooLargeError, product
 from hwgen.cost.schedule import core_cycles, last_steps, schedule
 from hwgen.cost.stream import stream
 from hwgen.errors import InputError
@@ -102,7 +102,7 @@ def test_what_cannot_be_counted_is_named():
     with pytest.raises(InputError, match=r"GEMM 1: too large: at most 2\^62"):
         schedule(TensorCoreConfig("huge", "nvfp4", "nvfp4", 64, 64, 1), Gemms([1, 1], [1, 1], [1, deep]))
     assert (schedule(BLACKWELL, Gemms(1, 1, deep // 64)).operand_bytes > 0).all()
-    with pytest.raises(TooLarge) as refused:
+    with pytest.raises(TooLargeError) as refused:
         product([1, 1 << 61], 4, places=np.array([3, 7]))
     assert refused.value.place == 7
 
