@@ -409,7 +409,8 @@ def _product(where: str, key: str, given: object, symbols: Mapping[str, int]) ->
                 value *= symbols[factor]
                 continue
             if re.fullmatch("[0-9]+", factor):
-                factor = int(factor) if len(factor.lstrip("0")) <= _DIGITS else LARGEST_WORK
+                digits = factor.lstrip("0")
+                factor = int(digits or "0") if len(digits) <= _DIGITS else LARGEST_WORK
         if not isinstance(factor, int) or isinstance(factor, bool) or factor < 1:
             raise InputError(
                 f"{where}: {key} = {given!r}: must be a whole number of at least 1, or a product of such and"

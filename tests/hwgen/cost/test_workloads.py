@@ -39,6 +39,12 @@ def test_weights_add_up_to_the_published_parameters(name):
     assert weights / 1e9 == pytest.approx(PARAMETERS[name], rel=0.005)
 
 
+def test_sizes_of_many_digits(tmp_path):
+    """As in TOML: all below 2^62, however many zeros stand before them."""
+    (tmp_path / "own.csv").write_text(f"name,m,n,k\nx,{(1 << 62) - 1},1,1\ny,{'0' * 5000}3,1,1\n")
+    assert load(tmp_path / "own.csv", "decode", 1, 1).gemms.m.tolist() == [(1 << 62) - 1, 3]
+
+
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_a_pass_over_all_tokens_is_as_much_work_as_one_token_after_another(name):
     """But for attention, where decode sees a growing context, the LM head, and experts."""
