@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 from hwgen.cells.cell import Cell
-from hwgen.cells.families import families
+from hwgen.cells.families import behaviour, families
 from hwgen.cells.limits import load_limits, slowest_edge
 from hwgen.errors import InputError
 
@@ -33,6 +33,8 @@ class Library:
     paths : tuple of str
     digest : str
         sha256 over the uncompressed contents (for several files: over their sorted digests).
+    digests : tuple of str
+        The same of each file, in the order in which they were given: synthesis reads them in that order.
     voltage : float
         V.
     cells : dict of str to Cell
@@ -48,6 +50,7 @@ class Library:
     name: str
     paths: tuple[str, ...]
     digest: str
+    digests: tuple[str, ...]
     voltage: float
     cells: dict[str, Cell]
     units: dict[str, float]
@@ -200,7 +203,8 @@ class Library:
         Raises
         ------
         InputError
-            Naming what is missing: an inverter, a 2-input NAND or NOR, a D flip-flop; or a gate without an area.
+            Naming what is missing: an inverter, a 2-input NAND or NOR, a D flip-flop; or a gate without an area, or
+            with an output that has no delay: what is behind it would meet any clock.
         """
         missing = []
         if not self.inverters():
@@ -223,3 +227,10 @@ class Library:
                     f"{', '.join(self.paths)}: cell {cell.name} has no area; expected one above 0, or --dont-use"
                     f" {cell.name}"
                 )
+            for output in () if cell.dont_use or behaviour(cell) is None else cell.outputs:
+                pin = cell.pins[output]
+                if pin.function and pin.function.names and not any(any(arc.delay) for arc in pin.arcs):
+                    raise InputError(
+                        f"{', '.join(self.paths)}: output {output} of the cell {cell.name} has no delay; expected"
+                        f" tables cell_rise and cell_fall from another pin, or --dont-use {cell.name}"
+                    )

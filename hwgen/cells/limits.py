@@ -19,8 +19,17 @@ __all__ = ["load_limits", "slowest_edge"]
 
 
 def slowest_edge(cells: Iterable[Cell]) -> float:
-    """The slowest edge that every input takes, ns: the least ``max_transition``; infinite where none is given."""
-    found = (pin.max_transition for cell in cells for pin in cell.pins.values() if pin.direction == "input")
+    """The slowest edge that every input takes, ns: the least ``max_transition``; infinite where none is given.
+
+    Clock pins are apart: a clock's edges are no output's that is sized. So are cells that no netlist has, as latches.
+    """
+    found = (
+        pin.max_transition
+        for cell in cells
+        if cell.sequential is None or cell.is_flip_flop or cell.clock_gate is not None
+        for name, pin in cell.pins.items()
+        if pin.direction == "input" and name != cell.clock_pin
+    )
     return min(found, default=math.inf)
 
 

@@ -63,6 +63,7 @@ _SLEW = frozenset(("input_net_transition", "input_transition_time"))
 _LOAD = frozenset(("total_output_net_capacitance",))
 _RELATED = frozenset(("related_pin_transition",))
 _CONSTRAINED = frozenset(("constrained_pin_transition",))
+_TEMPLATES = ("lu_table_template", "power_lut_template")
 _MOST_INPUTS = 16
 _TO_BLANK = str.maketrans('",\\', "   ")
 
@@ -75,7 +76,7 @@ class _File:
     root: Group
     units: dict[str, float] = field(default_factory=dict)
     voltage: float = 0.0
-    templates: dict[str, Group] = field(default_factory=dict)
+    templates: dict[tuple[str, str], Group] = field(default_factory=dict)
     axes: dict[tuple[str, float], np.ndarray] = field(default_factory=dict)
     empty: dict[str, float] = field(default_factory=dict)
 
@@ -163,7 +164,8 @@ def load(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Li
     if len(digests) > 1:
         digest = hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
     name = " ".join(files[0].root.names) or Path(names[0]).name
-    return Library(name, tuple(names), digest, files[0].voltage, cells, files[0].units, _read_wire_load(files[0]))
+    given = tuple(names), digest, tuple(digests)
+    return Library(name, *given, files[0].voltage, cells, files[0].units, _read_wire_load(files[0]))
 
 
 def _read_header(file: _File) -> None:
@@ -181,14 +183,16 @@ def _read_header(file: _File) -> None:
     file.voltage = file.number(root, "nom_voltage", 0.0) * file.units["voltage"]
     default = root.get("default_operating_conditions")
     for group in root.children("operating_conditions"):
-        if (group.names == [default] or not default) and "voltage" in group.attributes:
+        # Nominal values hold where no conditions are the default.
+        wanted = group.names == [default] if default else not file.voltage
+        if wanted and "voltage" in group.attributes:
             file.voltage = file.number(group, "voltage", 0.0) * file.units["voltage"]
             break
     if not 0 < file.voltage < 100:
         raise file.error(root.line, "no supply voltage; expected 'nom_voltage : 1.8;', say")
-    for group in root.children("lu_table_template", "power_lut_template"):
+    for group in root.children(*_TEMPLATES):
         for name in group.names:
-            file.templates[name] = group
+            file.templates[group.kind, name] = group
     for name in ("default_input_pin_cap", "default_cell_leakage_power"):
         file.empty[name] = file.number(root, name, 0.0)
     for name in ("max_capacitance", "max_transition"):
@@ -230,11 +234,27 @@ def _check_together(first: _File, other: _File) -> None:
                 f"{other.path}: its {name} unit differs from that of {first.path}; "
                 "expected files of one library, with the same units"
             )
+    for (kind, name), group in other.templates.items():
+        known = first.templates.get((kind, name))
+        # Synthesis reads all files as one, and a template of one name is there once.
+        if known is not None and _contents(first, known) != _contents(other, group):
+            raise InputError(
+                f"{other.path}:{group.line}: its {kind} {name!r} differs from that of {first.path}; expected files of"
+                " one library, whose templates of one name are equal"
+            )
     if abs(other.voltage - first.voltage) > 1e-6:
         raise InputError(
             f"{other.path}: its voltage, {other.voltage:g} V, differs from the {first.voltage:g} V of "
             f"{first.path}; expected files of one corner"
         )
+
+
+def _contents(file: _File, template: Group) -> dict[str, object]:
+    """Variables and indices of a template."""
+    return {
+        name: _numbers(file, found).tolist() if name.startswith("index") else found.text
+        for name, found in template.attributes.items()
+    }
 
 
 def _read_cell(file: _File, group: Group) -> Cell:
@@ -435,7 +455,9 @@ def _read_table(file: _File, group: Group, unit: float, constraint: bool = False
         raise file.error(group.line, f"{group.kind} without values; expected 'values (...);'")
     values = _numbers(file, found) * unit
     template_name = " ".join(group.names)
-    template = file.templates.get(template_name)
+    # Those of delays and of energies may share a name; libraries also take the one for the other.
+    kinds = _TEMPLATES[::-1] if "power" in group.kind else _TEMPLATES
+    template = next((known for kind in kinds if (known := file.templates.get((kind, template_name)))), None)
     if template is None and template_name != "scalar":
         raise file.error(group.line, f"no template {template_name!r}; expected one in this file")
     wanted = (_RELATED, _CONSTRAINED) if constraint else (_SLEW, _LOAD)

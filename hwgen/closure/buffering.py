@@ -15,7 +15,7 @@ from hwgen.netlist.fanout import tree_buffer
 from hwgen.netlist.graph import Netlist
 from hwgen.timing import kernels
 from hwgen.timing.compiled import Compiled
-from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, setup, wire_delay
+from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, setup, start, wire_delay
 from hwgen.timing.kinds import KindArrays
 
 __all__ = ["insert_buffers", "pins_required", "through"]
@@ -67,10 +67,11 @@ def _gain(
         if graph.out_net[graph.out_first[node] + target // 2] != net or target % 2 != edge:
             continue
         before, cause = graph.pin_net[graph.pin_first[node] + source // 2], source % 2
-        if state.arrival[before, cause] > -np.inf:
+        begun = start(graph, kinds, state, arc, before, cause)
+        if begun > -np.inf:
             load = state.load[net, edge] - less
             delay = lookup(kinds, kinds.delay[arc], state.slew[before, cause], load)
-            latest = max(latest, state.arrival[before, cause] + delay)
+            latest = max(latest, begun + delay)
     return state.arrival[net, edge] - wire_delay(graph, state, net, edge) - latest
 
 

@@ -51,7 +51,10 @@ def energy_cost(
 
 
 class _Pin(NamedTuple):
-    """A pin of all cells of a group: transitions in a cycle, mean slew in ns and load in fF; shape (cells,) each."""
+    """A pin of all cells of a group: transitions in a cycle, slew in ns and load in fF; shape (cells,) each.
+
+    Slews are means of both edges: those at an input, and of an output those at the inputs that may cause its edges.
+    """
 
     name: str
     toggles: np.ndarray
@@ -65,8 +68,10 @@ def _pins(group: CellGroup, timing: Timing, toggles: np.ndarray) -> tuple[list[_
         _Pin(name, toggles[nets], timing.slew[nets].mean(axis=1), np.zeros(len(nets)))
         for name, nets in zip(group.cell.inputs, group.inputs.T, strict=True)
     ]
+    causes = [pin.slew for pin in inputs if group.cell.clock_pin in (None, pin.name)]
+    slew = np.mean(causes, axis=0) if causes else np.zeros(len(group.cells))
     outputs = [
-        _Pin(name, toggles[nets], timing.slew[nets].mean(axis=1), timing.load[nets].mean(axis=1))
+        _Pin(name, toggles[nets], slew, timing.load[nets].mean(axis=1))
         for name, nets in zip(group.cell.outputs, group.outputs.T, strict=True)
     ]
     return inputs, outputs

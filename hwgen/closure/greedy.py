@@ -6,7 +6,7 @@ import numpy as np
 
 from hwgen.closure.relaxation import overloaded, overloaded_before
 from hwgen.jit import compiled, inlined, inner
-from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, lookup_pair, swap, update
+from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, lookup_pair, start, swap, update
 from hwgen.timing.kinds import KindArrays
 
 __all__ = ["recover", "repair"]
@@ -97,11 +97,12 @@ def _trace(
                     continue
                 before = graph.pin_net[graph.pin_first[node] + kinds.source[arc] // 2]
                 its = kinds.source[arc] % 2
-                if state.arrival[before, its] == -np.inf:
+                begun = start(graph, kinds, state, arc, before, its)
+                if begun == -np.inf:
                     continue
                 delay = lookup(kinds, kinds.delay[arc], state.slew[before, its], state.load[net, edge])
-                if state.arrival[before, its] + delay > latest:
-                    latest, source, cause = state.arrival[before, its] + delay, before, its
+                if begun + delay > latest:
+                    latest, source, cause = begun + delay, before, its
                     slot = kinds.slot[arc]
             path[length], slots[length] = node, slot
             length += 1
@@ -302,11 +303,12 @@ def _slower(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int
         target, source = kinds.target[arc], kinds.source[arc]
         net, edge = graph.out_net[graph.out_first[node] + target // 2], target % 2
         before, cause = graph.pin_net[graph.pin_first[node] + source // 2], source % 2
-        if state.arrival[before, cause] == -np.inf or state.required[net, edge] == np.inf:
+        begun = start(graph, kinds, state, arc, before, cause)
+        if begun == -np.inf or state.required[net, edge] == np.inf:
             continue
         delay = lookup(kinds, kinds.delay[arc], state.slew[before, cause], state.load[net, edge])
         wire = 1e-3 * graph.resistance[net] * (state.load[net, edge] - 0.5 * graph.capacitance[net])
-        if state.arrival[before, cause] + delay + wire > state.required[net, edge] + 0.02 * delay:
+        if begun + delay + wire > state.required[net, edge] + 0.02 * delay:
             return True
     return False
 

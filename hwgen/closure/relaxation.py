@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hwgen.jit import borrowing, compiled, inlined
-from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, lookup_pair, swap
+from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, lookup_pair, start, swap
 from hwgen.timing.kinds import KindArrays
 
 __all__ = ["OVERLOAD", "MultiplierArrays", "bearable", "multiply", "overloaded", "overloaded_before", "resize"]
@@ -177,6 +177,16 @@ def _multiply_node(
 ) -> None:
     """One node: its shares by their slacks, and what they and the slopes of its tables make of the nets before it."""
     begin, end = kinds.first[state.kind[node]], kinds.first[state.kind[node] + 1]
+    if begin < end and kinds.follows[end - 1]:
+        # From the last: an output takes from those that follow it what it hands on.
+        while begin < end:
+            own = end - 1
+            while own > begin and kinds.target[own - 1] == kinds.target[end - 1]:
+                own -= 1
+            total = _share(graph, kinds, state, worth, node, own, end, period, exponent)
+            _hand_on(graph, kinds, state, worth, node, own, end, total)
+            end = own
+        return
     while begin < end:
         total = _share(graph, kinds, state, worth, node, begin, end, period, exponent)
         begin = _hand_on(graph, kinds, state, worth, node, begin, end, total)
@@ -205,17 +215,17 @@ def _share(
         same = kinds.slot[arc]
         before = graph.pin_net[graph.pin_first[node] + kinds.source[arc] // 2]
         cause = kinds.source[arc] % 2
-        start = state.arrival[before, cause]
+        begun = start(graph, kinds, state, arc, before, cause)
         longest = 0.0
         while arc < end and kinds.slot[arc] == same and kinds.target[arc] == target:
-            if start > -np.inf:
+            if begun > -np.inf:
                 longest = max(longest, lookup(kinds, kinds.delay[arc], state.slew[before, cause], load))
             arc += 1
         slot = worth.first[node] + same
-        if start == -np.inf:
+        if begun == -np.inf:
             worth.arc[slot] = 0.0
             continue
-        slack = due - start - longest
+        slack = due - begun - longest
         factor = _factor(slack, period, exponent) if slack < np.inf else 0.01
         worth.arc[slot] = max(worth.arc[slot] * factor, 1e-12)
         total += worth.arc[slot]

@@ -320,7 +320,8 @@ def fingerprint(
     """Digest of everything that decides the result of `synthesise`."""
     scripts = _scripts(top, boxes, library, how, _gate_for(verilog, library, clock_gating))
     techmap = _TECHMAPS.get(how.carry, _RIPPLE)
-    parts = [verilog, library.digest, *how.abc, *scripts, techmap, _RUNNER, _perturbing(), str(variant), tool_version()]
+    parts = [verilog, *library.digests, *how.abc, *scripts, techmap, _RUNNER, _perturbing(), str(variant)]
+    parts.append(tool_version())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -370,7 +371,7 @@ def synthesise(
         # Fixed names in a directory of its own: no path of the user's ever becomes part of a script.
         directory = Path(place)
         (directory / "design.v").write_text(verilog, encoding="utf-8")
-        (directory / "cells.lib").write_text(_cells(library.paths, library.digest), encoding="utf-8")
+        (directory / "cells.lib").write_text(_cells(library.paths, library.digests), encoding="utf-8")
         (directory / "abc.script").write_text("\n".join(how.abc) + "\n", encoding="utf-8")
         for carry, text in _TECHMAPS.items():
             (directory / f"{carry}.v").write_text(text, encoding="utf-8")
@@ -388,8 +389,8 @@ def synthesise(
 
 
 @lru_cache(maxsize=2)
-def _cells(paths: tuple[str, ...], digest: str) -> str:
-    """Text of a library, one file of all its files; the digest stands for their contents."""
+def _cells(paths: tuple[str, ...], digests: tuple[str, ...]) -> str:
+    """Text of a library, one file of all its files; the digests stand for their contents."""
     return merge([read_text(path)[0] for path in paths])
 
 

@@ -94,7 +94,7 @@ def fingerprint(library: Library, *given: Any, code: bytes | None = None) -> str
         Digest of the code that decides, see `hwgen.measure.code`; all of hwgen's by default.
     """
     digest = hashlib.sha256(_code() if code is None else code)
-    digest.update(f"{(library.digest, library.name, library.unused, library.avoided, given)!r} {_tools()!r}".encode())
+    digest.update(f"{(library.digests, library.name, library.unused, library.avoided, given)!r} {_tools()!r}".encode())
     return digest.hexdigest()
 
 

@@ -3,9 +3,10 @@
 The values that a cycle begins and ends with come from the simulation without delays; only flip-flop outputs and
 input ports change at the clock edge, so within a cycle the logic between them is combinational, and one cycle is
 one pass over its cells in topological order. A cell merges the transitions of its inputs in order of time and puts
-out its own, each a delay after the one that caused it: the arc's by pin and edge, at the slews and loads of the
-timing analysis, the mean over its conditions. Delays are inertial: a pulse that would end before it has come out
-is swallowed (IEEE 1364-2005, 6.1.3). Wires have no delay, and inputs change with the clock edge.
+out its own, each a delay after the one that caused it: that of the arc by pin, edges and state, see
+`hwgen.power.ways`, at the slews and loads of the timing analysis. Delays of cells are inertial: a pulse that would end
+before it has come out is swallowed (IEEE 1364-2005, 6.1.3). Wires hand on all that comes out, by the one delay that
+the timing analysis has for a net. Inputs change with the clock edge.
 
 ``kyupy`` does such work for a fixed set of primitives with up to four inputs and one output, which leaves out
 adder cells and everything with five inputs.
@@ -13,18 +14,18 @@ adder cells and everything with five inputs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from hwgen.cells.cell import Cell, Pin
-from hwgen.cells.tables import Table
 from hwgen.errors import InputError
 from hwgen.jit import compiled
-from hwgen.netlist.graph import Netlist
+from hwgen.netlist.graph import CellGroup, Netlist
 from hwgen.power.activity import Activity
+from hwgen.power.ways import Way, clocked_ways, ways_of
 from hwgen.timing.analysis import Timing
 
 __all__ = ["MAX_INPUTS", "Event", "Gates", "sources", "with_glitches"]
@@ -45,22 +46,6 @@ def sources(netlist: Netlist) -> np.ndarray:
     found += [group.outputs.ravel() for group in netlist.groups if group.cell.is_flip_flop]
     nets = np.unique(np.concatenate([*found, np.zeros(0, np.int64)]))
     return nets[(nets > 1) & (nets != (-1 if netlist.clock_net is None else netlist.clock_net))]
-
-
-def _causes(cell: Cell, pin: Pin, name: str) -> list[tuple[int, int, Table]]:
-    """(input edge, output edge, delay table) of the arcs from an input to an output; edge 0 rises."""
-    found = []
-    for arc in pin.arcs:
-        if arc.related_pin != name:
-            continue
-        flips = {"positive_unate": (0,), "negative_unate": (1,)}.get(arc.sense, (0, 1))
-        for edge, table in enumerate(arc.delay):
-            if table is None or arc.kind == f"combinational_{('fall', 'rise')[edge]}":
-                continue
-            if cell.sequential is not None:
-                flips = (edge,)  # the edge is the clock's, which is rising
-            found += [(edge ^ flip, edge, table) for flip in flips]
-    return found
 
 
 class _Sources(NamedTuple):
@@ -84,24 +69,32 @@ class _Cells(NamedTuple):
     Attributes
     ----------
     nets, first, width : numpy.ndarray
-        Shape (outputs,), int32: net, place of its first input in `inputs` and `delays`, and number of inputs.
+        Shape (outputs,), int32: net, place of its first input in `inputs`, and number of inputs.
     inputs : numpy.ndarray
         Shape (places,), int32: nets.
-    delays : numpy.ndarray
-        Shape (places, 4), float32: ns by input edge and output edge; rise to rise, to fall, fall to rise, to fall.
-    truth : numpy.ndarray
-        Shape (outputs,), int32: where the truth table begins in `tables`.
+    truth, pick, own : numpy.ndarray
+        Shape (outputs,), int32: where truth table, choice and delays begin in `tables`, `picks` and `delays`.
     tables : numpy.ndarray
         uint8: truth tables one after another, the first input the lowest bit.
+    picks : numpy.ndarray
+        uint16: for each input, then for each row that its edge leads to, which of its delays an output takes.
+    delays : numpy.ndarray
+        float32: ns to the driver of the output's net.
+    wire : numpy.ndarray
+        Shape (outputs, 2), float32: ns from there to the loads, by edge; edge 0 rises.
     """
 
     nets: np.ndarray
     first: np.ndarray
     width: np.ndarray
     inputs: np.ndarray
-    delays: np.ndarray
     truth: np.ndarray
+    pick: np.ndarray
+    own: np.ndarray
     tables: np.ndarray
+    picks: np.ndarray
+    delays: np.ndarray
+    wire: np.ndarray
 
 
 class _Transitions(NamedTuple):
@@ -146,20 +139,19 @@ class Gates:
             cell = group.cell
             if cell.clock_pin is None or cell.clock_gate is not None:
                 continue
+            pins = _pins(group)
             for name, nets in zip(cell.outputs, group.outputs.T, strict=True):
                 for edge in (0, 1):
-                    tables = [table for _, to, table in _causes(cell, cell.pins[name], cell.clock_pin) if to == edge]
-                    slew, load = self.timing.clock_slew, self.timing.load[nets, edge]
-                    if tables:
-                        found[nets, edge] += np.mean([table(slew, load) for table in tables], axis=0)
+                    if ways := clocked_ways(cell, name, edge):
+                        found[nets, edge] += np.mean([self._delay(way, pins, cell.clock_pin) for way in ways], axis=0)
         return _Sources(self.sources, found[self.sources].astype(np.float32))
 
     @cached_property
     def _cells(self) -> _Cells:
-        level = self.netlist.level
-        keys, nets, widths, inputs, truths, delays = [], [], [], [], [], []
-        tables: list[np.ndarray] = []
-        for group in self.netlist.groups:
+        netlist = self.netlist
+        keys, nets, inputs, kinds, delays = [], [], [], [], []
+        tables, picks = [np.zeros(1, np.uint8)], [np.zeros(0, np.uint16)]
+        for group in netlist.groups:
             cell = group.cell
             if cell.sequential is not None or cell.clock_gate is not None:
                 continue
@@ -168,53 +160,51 @@ class Gates:
                     f"the cell {cell.name} has {len(cell.inputs)} inputs; at most {MAX_INPUTS} can be simulated with"
                     " delays, leave it out with --dont-use"
                 )
+            pins = _pins(group)
             for name, driven in zip(cell.outputs, group.outputs.T, strict=True):
                 function = cell.pins[name].function
                 if function is None:
                     raise InputError(f"output {name} of the cell {cell.name} has no function; expected one")
-                used = [pin for pin in cell.inputs if pin in function.names]
-                truths.append(np.full(len(driven), sum(map(len, tables))))
-                tables.append(function.truth(used).astype(np.uint8))
-                own = np.zeros((len(driven), len(used), 2, 2))
-                for place, pin in enumerate(used):
-                    source = group.inputs[:, cell.inputs.index(pin)]
-                    own[:, place] = self._delays(cell, name, pin, source, driven)
-                own += self.timing.wire_delay[driven][:, None, None, :]
-                columns = [cell.inputs.index(pin) for pin in used]
-                keys.append(level[group.cells])
+                ways = netlist.library.known(ways_of, cell.name, name)
+                own = np.zeros((len(driven), len(ways.choices)))
+                for place, choice in enumerate(ways.choices):
+                    if choice:
+                        own[:, place] = np.mean([self._delay(way, pins) for way in choice], axis=0)
+                begins = sum(map(len, tables)), sum(map(len, picks))
+                kinds.append(np.tile([len(ways.inputs), *begins, len(ways.choices)], (len(driven), 1)))
+                tables.append(function.truth(ways.inputs).astype(np.uint8))
+                picks.append(ways.pick.ravel())
+                keys.append(netlist.level[group.cells])
                 nets.append(driven)
-                widths.append(np.full(len(driven), len(used)))
-                inputs.append(group.inputs[:, columns])
-                delays.append(own)
+                inputs.append(group.inputs[:, [cell.inputs.index(pin) for pin in ways.inputs]].ravel())
+                delays.append(own.ravel())
         empty = np.zeros(0, np.int64)
         order = np.argsort(np.concatenate([*keys, empty]), kind="stable")
-        width = np.concatenate([*widths, empty])
-        first = np.concatenate([[0], np.cumsum(width)[:-1]]) if len(width) else empty
-        flat_inputs = np.concatenate([*(part.ravel() for part in inputs), empty])
-        flat_delays = np.concatenate([*(part.reshape(-1, 4) for part in delays), np.zeros((0, 4))])
-        # Tables go below 0 at small loads behind slow slews.
-        flat_delays = np.maximum(flat_delays, 0.0)
+        width, truth, pick, count = np.concatenate([*kinds, np.zeros((0, 4), np.int64)]).astype(np.int32).T
+        driven = np.concatenate([*nets, empty])[order]
         return _Cells(
-            nets=np.concatenate([*nets, empty])[order].astype(np.int32),
-            first=first[order].astype(np.int32),
-            width=width[order].astype(np.int32),
-            inputs=flat_inputs.astype(np.int32),
-            delays=flat_delays.astype(np.float32),
-            truth=np.concatenate([*truths, empty])[order].astype(np.int32),
-            tables=np.concatenate([*tables, np.zeros(1, np.uint8)]),
+            nets=driven.astype(np.int32),
+            first=_begins(width)[order],
+            width=width[order],
+            inputs=np.concatenate([*inputs, empty]).astype(np.int32),
+            truth=truth[order],
+            pick=pick[order],
+            own=_begins(count)[order],
+            tables=np.concatenate(tables),
+            picks=np.concatenate(picks),
+            # Tables go below 0 at small loads behind slow slews.
+            delays=np.maximum(np.concatenate([*delays, np.zeros(0)]), 0.0).astype(np.float32),
+            wire=self.timing.wire_delay[driven].astype(np.float32),
         )
 
-    def _delays(self, cell: Cell, output: str, pin: str, source: np.ndarray, driven: np.ndarray) -> np.ndarray:
-        """ns by input edge and output edge, shape (cells, 2, 2); an arc the library lacks has that of the others."""
-        total = np.zeros((len(driven), 2, 2))
-        count = np.zeros((2, 2))
-        for cause, edge, table in _causes(cell, cell.pins[output], pin):
-            total[:, cause, edge] += table(self.timing.slew[source, cause], self.timing.load[driven, edge])
-            count[cause, edge] += 1
-        if not count.any():
-            return total
-        mean = total.sum(axis=(1, 2), keepdims=True) / count.sum()
-        return np.where(count > 0, total / np.maximum(count, 1), mean)
+    def _delay(self, way: Way, pins: Mapping[str, np.ndarray], clock_pin: str | None = None) -> np.ndarray:
+        """Ns from an input of some cells to an output, without the wire behind it; ``pins`` are the nets at pins."""
+        total = np.zeros(len(next(iter(pins.values()))))
+        for step in way:
+            clocked = step.source == clock_pin
+            slew = self.timing.clock_slew if clocked else self.timing.slew[pins[step.source], step.cause]
+            total += step.delay(slew, self.timing.load[pins[step.target], step.edge])
+        return total
 
     def extra(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """Count the transitions that the settled values do not show.
@@ -290,6 +280,17 @@ def with_glitches(activity: Activity, gates: Gates, cycles: int) -> Activity:
     return replace(activity, toggles=activity.toggles + counts / max(cycles, 1))
 
 
+def _pins(group: CellGroup) -> dict[str, np.ndarray]:
+    """Nets at each pin of a group's cells."""
+    nets = np.concatenate([group.inputs, group.outputs], axis=1).T
+    return dict(zip([*group.cell.inputs, *group.cell.outputs], nets, strict=True))
+
+
+def _begins(sizes: np.ndarray) -> np.ndarray:
+    """Where ranges of these sizes begin, one after the other; int32."""
+    return (np.cumsum(sizes) - sizes).astype(np.int32)
+
+
 @compiled
 def _settle(state: np.ndarray, cells: _Cells) -> None:
     """Bring ``state``, the value of every net, in line with its sources."""
@@ -363,14 +364,20 @@ def _cycle(
             if follows == value:
                 continue
             value = follows
-            edge = 0 if (row >> cause) & 1 else 1
-            out = time + cells.delays[base + cause, 2 * edge + (0 if follows else 1)]
+            which = cells.picks[cells.pick[gate] + (cause << width) + row]
+            out = time + cells.delays[cells.own[gate] + which]
             # The one before has not come out yet, or would be overtaken: neither of the two is seen.
             if used > begun and (time < pool[used - 1] or out <= pool[used - 1]):
                 used -= 1
             else:
                 pool[used] = out
                 used += 1
+        value = state[net]
+        for place in range(begun, used):
+            value ^= 1
+            later = pool[place] + cells.wire[gate, 0 if value else 1]
+            # A net has one delay for each edge: they must not overtake one another.
+            pool[place] = later if place == begun else max(later, pool[place - 1])
         start[net] = begun
         length[net] = used - begun
     return pool

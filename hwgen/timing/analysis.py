@@ -176,16 +176,14 @@ def _beginnings(netlist: Netlist, assumed: Assumptions, wire_delay: np.ndarray) 
 def _propagate(
     arcs: Arcs, load: np.ndarray, wire_delay: np.ndarray, arrival: np.ndarray, slew: np.ndarray
 ) -> np.ndarray:
-    """Fill `arrival`, at the loads, and `slew` level by level; returns each arc's delay, wire apart."""
+    """Fill `arrival`, at the loads, and `slew` stage by stage; returns each arc's delay, as of `Arcs.delays`."""
     delays = np.zeros(len(arcs.start))
     for first, last in zip(arcs.bounds[:-1].tolist(), arcs.bounds[1:].tolist(), strict=True):
         if first == last:
             continue
         start, end = arcs.start[first:last], arcs.end[first:last]
-        at_slew, at_load = slew[start], load[end]
-        delay = arcs.bank(arcs.delay_table[first:last], at_slew, at_load)
-        delays[first:last] = delay
-        slews = arcs.bank(arcs.slew_table[first:last], at_slew, at_load)
+        delay = delays[first:last] = arcs.delays(slew, load, wire_delay, first, last)
+        slews = arcs.bank(arcs.slew_table[first:last], slew[start], load[end])
         from_register, from_input = arrival[:, start]
         # Nothing moves on constants: they must not set a slew either.
         slews[np.maximum(from_register, from_input) == -np.inf] = 0.0

@@ -1,4 +1,7 @@
-"""A netlist as the arrays of compiled timing: each cell a node, or each class of equal cells."""
+"""A netlist as the arrays of compiled timing: each cell a node, or each class of equal cells.
+
+Where an output may follow another one, a node has its outputs behind its inputs, as pins of its own nets.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +52,12 @@ class Folded:
         if np.any(self.kind[classes] != kind):
             raise InputError(f"cells of one class of {netlist.top} are of several kinds; expected one")
         family = kinds.family[self.kind]
-        self._pin_first = _first(np.array([len(pins) for pins in kinds.inputs], dtype=np.int64)[family])
-        self._out_first = _first(np.array([len(pins) for pins in kinds.outputs], dtype=np.int64)[family])
+        inputs, outputs = (
+            np.array([len(pins) for pins in each], dtype=np.int64) for each in (kinds.inputs, kinds.outputs)
+        )
+        self._inputs = inputs[family]
+        self._pin_first = _first((inputs + kinds.following * outputs)[family])
+        self._out_first = _first(outputs[family])
         self._number()
         self.order = _NONE
 
@@ -152,7 +159,10 @@ class Folded:
         """Net of each pin of each class; where there are several, the output of a meet. Meets by their nets."""
         (pins, found), _ = _pairs(self._pins, nets, self._n_nets)
         first = np.searchsorted(pins, np.arange(int(self._pin_first[-1]) + 1))
-        pin_net = found[first[:-1]]
+        pin_net = np.append(found, 0)[first[:-1]]
+        following = self.kinds.following[self.kinds.family[self.kind]]
+        own = np.repeat(following, np.diff(self._out_first))
+        pin_net[self._column() >= np.repeat(self._inputs, np.diff(self._pin_first))] = self._out_net[own]
         meets: dict[tuple[int, ...], int] = {}
         for pin in np.flatnonzero(np.diff(first) > 1).tolist():
             several = tuple(net for net in found[first[pin] : first[pin + 1]].tolist() if net > 1)
@@ -181,14 +191,18 @@ class Folded:
         pins, pin_first = _permuted(pin_first, self.order)
         return self.order, pin_first, pins, timed
 
+    def _column(self) -> np.ndarray:
+        """Column of each pin of each class."""
+        return np.arange(int(self._pin_first[-1])) - np.repeat(self._pin_first[:-1], np.diff(self._pin_first))
+
     def _timed(self) -> np.ndarray:
-        """For each pin of each class, whether an arc begins at it."""
-        cells = self.kinds.arrays
-        timed = np.zeros((len(self.kinds.inputs), cells.capacitance.shape[1]), dtype=np.bool_)
-        timed[np.repeat(self.kinds.family, np.diff(cells.first)), cells.source // 2] = True
-        width = np.diff(self._pin_first)
-        column = np.arange(int(self._pin_first[-1])) - np.repeat(self._pin_first[:-1], width)
-        return timed[np.repeat(self.kinds.family[self.kind], width), column]
+        """For each pin of each class, whether an arc from another node's net begins at it."""
+        cells, column = self.kinds.arrays, self._column()
+        timed = np.zeros((len(self.kinds.inputs), int(column.max(initial=0)) + 1), dtype=np.bool_)
+        families, before = np.repeat(self.kinds.family, np.diff(cells.first)), ~cells.follows
+        there = before & (cells.source // 2 < timed.shape[1])
+        timed[families[there], cells.source[there] // 2] = True
+        return timed[np.repeat(self.kinds.family[self.kind], np.diff(self._pin_first)), column]
 
     def _ends(
         self, kind: np.ndarray, meet: np.ndarray, pin_first: np.ndarray, pin_net: np.ndarray, n_nets: int

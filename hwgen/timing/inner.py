@@ -30,8 +30,8 @@ def longest_inside(netlist: Netlist, timing: Timing, parts: Iterable[np.ndarray]
     """
     arcs = collect(netlist)
     slew, load, wire = timing.slew.reshape(-1), timing.load.reshape(-1), timing.wire_delay.reshape(-1)
-    delays = arcs.bank(arcs.delay_table, slew[arcs.start], load[arcs.end])
-    level = np.repeat(np.arange(len(arcs.bounds) - 1), np.diff(arcs.bounds))
+    delays = arcs.delays(slew, load, wire, 0, len(arcs.start))
+    stage = np.repeat(np.arange(len(arcs.bounds) - 1), np.diff(arcs.bounds))
     best: list[PathStep] = []
     for part in parts:
         inside = np.zeros(netlist.n_cells, dtype=np.bool_)
@@ -43,7 +43,8 @@ def longest_inside(netlist: Netlist, timing: Timing, parts: Iterable[np.ndarray]
                 name: getattr(arcs, name)[kept]
                 for name in ("start", "end", "delay_table", "slew_table", "cell", "label")
             },
-            bounds=np.searchsorted(level[kept], np.arange(len(arcs.bounds))),
+            bounds=np.searchsorted(stage[kept], np.arange(len(arcs.bounds))),
+            follows=np.zeros(0, dtype=np.int64),  # their delays are known
         )
         arrivals = Arrivals(_times(netlist, own, delays[kept], wire), slew, load, delays[kept])
         ends = endpoints(netlist, arrivals, timing.clock_slew, inside)

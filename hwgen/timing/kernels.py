@@ -19,6 +19,7 @@ __all__ = [
     "lookup_pair",
     "reload",
     "setup",
+    "start",
     "swap",
     "update",
     "visit",
@@ -34,7 +35,8 @@ class GraphArrays(NamedTuple):
     Attributes
     ----------
     pin_first, pin_net : numpy.ndarray
-        Shape (nodes + 1,) and (pins,): nets at the inputs of each node, by column of its family.
+        Shape (nodes + 1,) and (pins,): nets at the inputs of each node, by column of its family; behind them those of
+        its outputs, where some follow others.
     out_first, out_net : numpy.ndarray
         The same of the outputs.
     meet : numpy.ndarray
@@ -164,6 +166,14 @@ def wire_delay(graph: GraphArrays, state: StateArrays, net: int, edge: int) -> f
     return _NS_PER_PS * graph.resistance[net] * (state.load[net, edge] - 0.5 * graph.capacitance[net])
 
 
+@inlined
+def start(graph: GraphArrays, kinds: KindArrays, state: StateArrays, arc: int, net: int, edge: int) -> float:
+    """When an arc begins, ns: its edge arrives at the loads of its net, or, of an output of the cell, at the driver."""
+    if kinds.follows[arc]:
+        return state.arrival[net, edge] - wire_delay(graph, state, net, edge)
+    return state.arrival[net, edge]
+
+
 @compiled
 def levels(pin_first: np.ndarray, timed: np.ndarray, driver: np.ndarray, pin_net: np.ndarray) -> np.ndarray:
     """Level of every node above all those that its timed pins wait for; -1 for those in loops and behind them."""
@@ -278,13 +288,13 @@ def visit(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int) 
         while arc < end and kinds.target[arc] == target:
             source = kinds.source[arc]
             before = graph.pin_net[graph.pin_first[node] + source // 2]
-            start = state.arrival[before, source % 2]
+            begun = start(graph, kinds, state, arc, before, source % 2)
             # Nothing moves on constants: they must not set a slew either.
-            if start == -np.inf:
+            if begun == -np.inf:
                 slew = max(slew, 0.0)
             else:
                 delay, its = lookup_pair(kinds, arc, state.slew[before, source % 2], load)
-                arrival = max(arrival, start + delay)
+                arrival = max(arrival, begun + delay)
                 slew = max(slew, its)
             arc += 1
         change = max(change, _settle(graph, kinds, state, net, edge, arrival, slew))
@@ -348,7 +358,8 @@ def backward(graph: GraphArrays, kinds: KindArrays, state: StateArrays, period: 
                     state.required[source, edge] = min(state.required[source, edge], state.required[net, edge])
             continue
         kind = state.kind[node]
-        for arc in range(kinds.first[kind], kinds.first[kind + 1]):
+        # From the last: what follows an output says when that one is required.
+        for arc in range(kinds.first[kind + 1] - 1, kinds.first[kind] - 1, -1):
             target, source = kinds.target[arc], kinds.source[arc]
             net, edge = graph.out_net[graph.out_first[node] + target // 2], target % 2
             before, cause = graph.pin_net[graph.pin_first[node] + source // 2], source % 2
@@ -356,6 +367,8 @@ def backward(graph: GraphArrays, kinds: KindArrays, state: StateArrays, period: 
                 continue
             delay = lookup(kinds, kinds.delay[arc], state.slew[before, cause], state.load[net, edge])
             due = state.required[net, edge] - wire_delay(graph, state, net, edge) - delay
+            if kinds.follows[arc]:
+                due += wire_delay(graph, state, before, cause)
             state.required[before, cause] = min(state.required[before, cause], due)
 
 

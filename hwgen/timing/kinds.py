@@ -10,7 +10,7 @@ import numpy as np
 from hwgen.cells.cell import Cell
 from hwgen.cells.tables import TableBank
 from hwgen.errors import InputError
-from hwgen.timing.arcs import FALL, RISE, TableNumbers, cell_arcs
+from hwgen.timing.arcs import FALL, RISE, TableNumbers, cell_arcs, ranks
 
 __all__ = ["KindArrays", "Kinds"]
 
@@ -18,13 +18,17 @@ __all__ = ["KindArrays", "Kinds"]
 class KindArrays(NamedTuple):
     """Arcs, constraints and capacitances of each kind, for compiled functions.
 
-    A pin edge is ``2 * column + edge``, with the columns of the kind's family. Rows ``first[k]`` to ``first[k + 1]``
-    are those of kind k, sorted by target.
+    A pin edge is ``2 * column + edge``, with the columns of the kind's family; as sources, outputs have the columns
+    behind all inputs. Rows ``first[k]`` to ``first[k + 1]`` are those of kind k, sorted by target, an output behind
+    those that it follows.
 
     Attributes
     ----------
     first, source, target, delay, slew, slot : numpy.ndarray
-        Arcs: pin edges of input and output, numbers of tables, and number of the pair (source, target) in the family.
+        Arcs: pin edges of where they begin and end, numbers of tables, and number of the pair (source, target) in the
+        family.
+    follows : numpy.ndarray
+        Whether an arc begins at an output; the last arc of a kind does if any does.
     same_axes : numpy.ndarray
         Whether an arc's two tables have the same axes.
     check_first, check_source, check_table : numpy.ndarray
@@ -45,6 +49,7 @@ class KindArrays(NamedTuple):
     delay: np.ndarray
     slew: np.ndarray
     slot: np.ndarray
+    follows: np.ndarray
     same_axes: np.ndarray
     check_first: np.ndarray
     check_source: np.ndarray
@@ -79,6 +84,8 @@ class Kinds:
         Shape (families + 1,): where the kinds of each family begin; the end of the last.
     inputs, outputs : list of list of str
         Pins of each family, in the order of the columns.
+    following : numpy.ndarray
+        Shape (families,), bool: whether outputs follow others in some of their cells.
     arrays : KindArrays
     """
 
@@ -95,11 +102,13 @@ class Kinds:
                 if {*cell.inputs} != {*family[0].inputs} or {*cell.outputs} != {*family[0].outputs}:
                     raise InputError(f"{cell.name} has other pins than {family[0].name}; expected drives of one gate")
         self.arrays = self._arrays(limits)
+        self.following = np.zeros(len(sizes), dtype=np.bool_)
+        self.following[np.repeat(self.family, np.diff(self.arrays.first))[self.arrays.follows]] = True
 
     def _arrays(self, limits: Callable[[Cell], Mapping[str, float]]) -> KindArrays:
         tables = TableNumbers()
         first, check_first = [0], [0]
-        arcs: list[tuple[int, ...]] = []
+        arcs: list[list[int]] = []
         checks: list[tuple[int, int]] = []
         width = max([1, *(len(inputs) for inputs in self.inputs)])
         capacitance = np.zeros((len(self.cells), width, 2))
@@ -108,13 +117,15 @@ class Kinds:
         for number, cell in enumerate(self.cells):
             family = self.family[number]
             inputs, outputs = self.inputs[family], self.outputs[family]
+            columns, names, rank = [*inputs, *outputs], [*cell.inputs, *cell.outputs], ranks(cell)
             found = []
             for arc in cell_arcs(cell):
-                source = 2 * inputs.index(cell.inputs[arc.source]) + arc.cause
+                source = 2 * columns.index(names[arc.source]) + arc.cause
                 target = 2 * outputs.index(cell.outputs[arc.target]) + arc.edge
                 slot = pairs[family].setdefault((target, source), len(pairs[family]))
-                found.append((target, source, slot, tables.number(arc.delay), tables.number(arc.slew)))
-            arcs += sorted(found)
+                row = target, source, slot, tables.number(arc.delay), tables.number(arc.slew)
+                found.append((rank[arc.target], *row, arc.source >= len(inputs)))
+            arcs += [row for _, *row in sorted(found)]
             first.append(len(arcs))
             allowed = limits(cell)
             limit[number, : len(outputs)] = [allowed[name] for name in outputs]
@@ -128,7 +139,7 @@ class Kinds:
             check_first.append(len(checks))
         slots = [len(pairs[family]) for family in self.family]
         bank = TableBank(tables.tables)
-        rows = np.array(arcs, dtype=np.int64).reshape(-1, 5)
+        rows = np.array(arcs, dtype=np.int64).reshape(-1, 6)
         check_rows = np.array(checks, dtype=np.int64).reshape(-1, 2)
         delay, slew = rows[:, 3], rows[:, 4]
         same_axes = np.all(bank.x[delay] == bank.x[slew], axis=1) & np.all(bank.y[delay] == bank.y[slew], axis=1)
@@ -139,6 +150,7 @@ class Kinds:
             delay=delay.copy(),
             slew=slew.copy(),
             slot=rows[:, 2].copy(),
+            follows=rows[:, 5].astype(np.bool_),
             same_axes=same_axes,
             check_first=np.array(check_first),
             check_source=check_rows[:, 0].copy(),

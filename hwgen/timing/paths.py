@@ -66,7 +66,7 @@ class Arrivals(NamedTuple):
     slew, load : numpy.ndarray
         Shape (places,): ns, fF.
     delays : numpy.ndarray
-        Shape (arcs,): ns of each arc, the wire behind it apart.
+        Shape (arcs,): ns of each arc, as of `hwgen.timing.arcs.Arcs.delays`.
     """
 
     time: np.ndarray
@@ -178,10 +178,8 @@ def trace(netlist: Netlist, arcs: Arcs, arrivals: Arrivals, end: End) -> list[Pa
                 edge = float(slew[place]), float(load[place])
                 steps.append(PathStep(net, "port", netlist.top, arc, net, float(times[place]), *edge))
             break
-        level = int(netlist.level[cell])
-        first, last = arcs.bounds[level], arcs.bounds[level + 1]
-        low, high = first + np.searchsorted(arcs.end[first:last], [place, place + 1])
-        best = low + int(np.argmax(times[arcs.start[low:high]] + arrivals.delays[low:high]))
+        among = arcs.to(int(netlist.level[cell]), place)
+        best = among.start + int(np.argmax(times[arcs.start[among]] + arrivals.delays[among]))
         steps.append(
             PathStep(
                 cell=netlist.cell_name(cell),

@@ -298,6 +298,124 @@ def tiny(tmp_path_factory):
     return reader.load(path)
 
 
+FOLLOWING = """
+/* units: ns, fF; every table is linear. SN follows CON wherever both change, as in adders of ASAP7. */
+library (following) {
+  time_unit : "1ns"; voltage_unit : "1V"; capacitive_load_unit (1, ff); nom_voltage : 1;
+  lu_table_template (delay) {
+    variable_1 : input_net_transition; variable_2 : total_output_net_capacitance;
+    index_1 ("0, 1"); index_2 ("0, 10");
+  }
+  cell (INV) {
+    area : 1; pin (A) { direction : input; capacitance : 1; }
+    pin (Y) {
+      direction : output; function : "!A";
+      timing () {
+        related_pin : "A"; timing_sense : negative_unate;
+        cell_rise (scalar) { values ("0.1"); } cell_fall (scalar) { values ("0.1"); }
+        rise_transition (scalar) { values ("0.2"); } fall_transition (scalar) { values ("0.2"); }
+      }
+    }
+  }
+HALF_ADDERS
+  cell (DFF) {
+    area : 4; ff (IQ, IQN) { clocked_on : "CK"; next_state : "D"; }
+    pin (CK) { direction : input; clock : true; capacitance : 1; }
+    pin (D) {
+      direction : input; capacitance : 1;
+      timing () {
+        related_pin : "CK"; timing_type : setup_rising;
+        rise_constraint (scalar) { values ("0.1"); } fall_constraint (scalar) { values ("0.2"); }
+      }
+    }
+    pin (Q) {
+      direction : output; function : "IQ";
+      timing () {
+        related_pin : "CK"; timing_type : rising_edge;
+        cell_rise (delay) { values ("0.5, 0.7", "0.5, 0.7"); } cell_fall (delay) { values ("0.4, 0.6", "0.4, 0.6"); }
+        rise_transition (scalar) { values ("0.1"); } fall_transition (scalar) { values ("0.3"); }
+      }
+    }
+    pin (QN) {
+      direction : output; function : "IQN";
+      timing () {
+        related_pin : "Q"; timing_sense : negative_unate;
+        cell_rise (delay) { values ("0.1, 0.2", "0.3, 0.4"); } cell_fall (delay) { values ("0.2, 0.3", "0.4, 0.5"); }
+        rise_transition (scalar) { values ("0.1"); } fall_transition (scalar) { values ("0.1"); }
+      }
+    }
+  }
+}
+"""
+HALF_ADDER = """
+  cell (NAME) {
+    area : AREA;
+    pin (A) { direction : input; capacitance : 2; } pin (B) { direction : input; capacitance : 2; }
+    pin (CON) {
+      direction : output; function : "!(A * B)";
+      timing () {
+        related_pin : "A B"; timing_sense : negative_unate;
+        cell_rise (delay) { values ("0.1, 0.1+", "0.2, 0.2+"); }
+        cell_fall (delay) { values ("0.1, 0.1+", "0.2, 0.2+"); }
+        rise_transition (delay) { values ("0.1, 0.6", "0.1, 0.6"); }
+        fall_transition (delay) { values ("0.1, 0.4", "0.1, 0.4"); }
+      }
+    }
+    pin (SN) {
+      direction : output; function : "!(A ^ B)";
+      timing () {
+        related_pin : "A"; timing_sense : positive_unate; when : "B";
+        cell_rise (scalar) { values ("0.25"); } cell_fall (scalar) { values ("0.25"); }
+        rise_transition (scalar) { values ("0.1"); } fall_transition (scalar) { values ("0.1"); }
+      }
+      timing () {
+        related_pin : "A"; timing_sense : negative_unate; when : "!B";
+        cell_rise (scalar) { values ("0.33"); } cell_fall (scalar) { values ("0.34"); }
+        rise_transition (scalar) { values ("0.1"); } fall_transition (scalar) { values ("0.1"); }
+      }
+      timing () {
+        related_pin : "A"; timing_sense : non_unate;
+        cell_rise (scalar) { values ("0.4"); } cell_fall (scalar) { values ("0.4"); }
+        rise_transition (scalar) { values ("0.1"); } fall_transition (scalar) { values ("0.1"); }
+      }
+      timing () {
+        related_pin : "B"; timing_sense : non_unate;
+        cell_rise (scalar) { values ("0.31"); } cell_fall (scalar) { values ("0.32"); }
+        rise_transition (scalar) { values ("0.1"); } fall_transition (scalar) { values ("0.1"); }
+      }
+      timing () {
+        related_pin : "CON"; timing_sense : negative_unate; timing_type : combinational_rise; when : "A * !B";
+        cell_rise (delay) { values ("0.2, 0.4", "0.3, 0.5"); } rise_transition (scalar) { values ("0.1"); }
+      }
+      timing () {
+        related_pin : "CON"; timing_sense : negative_unate; timing_type : combinational_rise; when : "!A * B";
+        cell_rise (delay) { values ("0.21, 0.41", "0.31, 0.51"); } rise_transition (scalar) { values ("0.1"); }
+      }
+      timing () {
+        related_pin : "CON"; timing_sense : negative_unate;
+        cell_rise (delay) { values ("0.3, 0.5", "0.4, 0.6"); } cell_fall (delay) { values ("0.2, 0.3", "0.4, 0.5"); }
+        rise_transition (scalar) { values ("0.1"); } fall_transition (scalar) { values ("0.15"); }
+      }
+    }
+  }
+"""
+
+
+@pytest.fixture(scope="session")
+def following(tmp_path_factory):
+    """A library in which outputs follow other outputs of the same cell: half adders of two sizes, and a flip-flop.
+
+    A half adder of size 1 has delays of 0.02 ns for a fF on its carry CON, one of size 2 has 0.01 ns.
+    """
+    adders = ""
+    for size, (once, twice) in {1: ("0.3", "0.4"), 2: ("0.2", "0.3")}.items():
+        text = HALF_ADDER.replace("NAME", f"HA_X{size}").replace("AREA", str(size))
+        adders += text.replace("0.1+", once).replace("0.2+", twice)
+    path = tmp_path_factory.mktemp("following") / "following.lib"
+    path.write_text(FOLLOWING.replace("HALF_ADDERS", adders))
+    return reader.load(path)
+
+
 def module(ports, cells):
     """A module body as Yosys writes it; ports: (direction, nets), cells: (type, {pin: net})."""
     return {

@@ -270,6 +270,17 @@ def test_a_gate_without_an_area_is_refused(tiny):
     library.without(["NAND2"]).check_for_synthesis()
 
 
+def test_an_output_without_a_delay_is_refused(tiny):
+    """Whatever is behind it would meet any clock; latches and the like are in no netlist."""
+    nand = tiny.cells["NAND2"]
+    output = dataclasses.replace(nand.pins["Y"], arcs=[])
+    cells = {**tiny.cells, "NAND3": dataclasses.replace(nand, name="NAND3", pins={**nand.pins, "Y": output})}
+    library = dataclasses.replace(tiny, cells=cells)
+    with pytest.raises(InputError, match=r"output Y of the cell NAND3 has no delay; .* or --dont-use NAND3"):
+        library.check_for_synthesis()
+    library.without(["NAND3"]).check_for_synthesis()
+
+
 @pytest.mark.parametrize("real_name", ["sky130hd", "sg13g2", "asap7"], indirect=True)
 def test_real(real, real_name):
     real.check_for_synthesis()

@@ -103,3 +103,17 @@ def test_the_limits_of_real_libraries(real, real_name):
                         looked += 1
                         assert float(table(slowest, most)) <= slowest * (1 + 1e-9), (cell.name, name)
     assert looked > 100
+
+
+def test_a_slow_edge_that_no_output_makes_limits_none(tmp_path):
+    """Edges of clocks are ideal, and no netlist has a latch."""
+    pin = "pin ({}) {{ direction : input; max_transition : 0.01; {} }}"
+    flop = f'cell (DFF) {{ ff (I, IN) {{ clocked_on : "CK"; next_state : "D"; }} {pin.format("CK", "clock : true;")} }}'
+    latch = f'cell (LAT) {{ latch (I, IN) {{ enable : "G"; data_in : "D"; }} {pin.format("D", "")} }}'
+    path = tmp_path / "cells.lib"
+    library(tmp_path, "max_capacitance : 80;")
+    text = path.read_text().rstrip().removesuffix("}")
+    path.write_text(f"{text} {flop} {latch} }}")
+    assert limit(reader.load(path)) == 80
+    path.write_text(f"{text} {flop.replace('pin (CK)', 'pin (D)')} }}")
+    assert limit(reader.load(path)) < 80

@@ -66,19 +66,46 @@ def test_less_than_nothing_is_refused(tmp_path, name):
 
 
 def test_the_voltage_is_that_of_the_default_conditions(tmp_path):
+    """Without default conditions it is the nominal one; where there is none either, that of the first conditions."""
     fast = "operating_conditions (fast) { voltage : 3; }"
     slow = "operating_conditions (slow) { voltage : 2; }"
     body = "cell (C) { }"
     assert library(tmp_path, body).voltage == 1.0
-    assert library(tmp_path, body, fast + slow).voltage == 3.0  # no default: the first
+    assert library(tmp_path, body, fast + slow).voltage == 1.0
+    (tmp_path / "bare.lib").write_text(f"library (bare) {{ {fast} {slow} {body} }}")
+    assert reader.load(tmp_path / "bare.lib").voltage == 3.0
     assert library(tmp_path, body, f"{fast} {slow} default_operating_conditions : slow;").voltage == 2.0
     assert library(tmp_path, body, f"{fast} {slow} default_operating_conditions : other;").voltage == 1.0
+    chosen = "default_operating_conditions : x;"
     for voltage in ("0", "-1", "100", "1000"):
         with pytest.raises(InputError, match="no supply voltage"):
-            library(tmp_path, body, f"operating_conditions (x) {{ voltage : {voltage}; }}")
-    assert library(tmp_path, body, "operating_conditions (x) { voltage : 99; }").voltage == 99.0
-    tenths = 'voltage_unit : "100mV"; operating_conditions (x) { voltage : 18; }'
+            library(tmp_path, body, f"{chosen} operating_conditions (x) {{ voltage : {voltage}; }}")
+    assert library(tmp_path, body, f"{chosen} operating_conditions (x) {{ voltage : 99; }}").voltage == 99.0
+    tenths = f'voltage_unit : "100mV"; {chosen} operating_conditions (x) {{ voltage : 18; }}'
     assert library(tmp_path, body, tenths).voltage == pytest.approx(1.8)
+
+
+def test_templates_of_delays_and_energies_may_share_a_name(tmp_path):
+    """Either kind of table takes its own, and the other's where there is none of its own."""
+    axes = 'variable_{} : input_net_transition; variable_{} : total_output_net_capacitance; index_{} ("0, 2"); '
+    delays = axes.format(1, 2, 1) + 'index_2 ("0, 10, 20");'
+    energies = axes.format(2, 1, 2) + 'index_1 ("0, 10, 20");'
+    both = f"lu_table_template (grid) {{ {delays} }} power_lut_template (grid) {{ {energies} }}"
+    tables = """
+    timing () { related_pin : "A"; cell_rise (grid) { values ("1, 2, 3", "4, 5, 6"); }
+      cell_fall (grid) { values ("1, 2, 3", "4, 5, 6"); } }
+    internal_power () { related_pin : "A"; rise_power (grid) { values ("VALUES"); } }"""
+
+    def read(header, values):
+        text = gate("!A", ["A"], tables.replace("VALUES", values))
+        (pin,) = (cell.pins["Y"] for cell in library(tmp_path, text, header).cells.values())
+        return pin.arcs[0].delay[0], pin.internal_power[0].energy[0]
+
+    delay, energy = read(both, "1, 2, 3, 4, 5, 6")
+    assert float(delay(2, 10)) == 5
+    assert float(energy(2, 10)) == 4
+    _, energy = read(f"lu_table_template (grid) {{ {delays} }}", "1, 2, 3, 4, 5, 6")
+    assert float(energy(2, 10)) == 5
 
 
 def test_wire_load(tmp_path):
@@ -308,4 +335,18 @@ def test_the_digest_is_that_of_the_files_in_any_order(tmp_path):
     assert reader.load(paths[:1]).digest == hashlib.sha256(texts[0].encode()).hexdigest()
     both = [reader.load(order) for order in (paths, paths[::-1])]
     assert {found.digest for found in both} == {hashlib.sha256("".join(digests).encode()).hexdigest()}
+    assert both[0].digests == both[1].digests[::-1]
     assert all(np.isfinite(found.voltage) for found in both)
+
+
+def test_files_whose_templates_differ_are_refused(tmp_path):
+    """Synthesis reads all files as one; what has equal templates is one library."""
+    paths = [tmp_path / name for name in ("a.lib", "b.lib", "c.lib")]
+    for path, last in zip(paths, ("2", "3", "2.0"), strict=True):
+        template = f'lu_table_template (t) {{ variable_1 : input_net_transition; index_1 ("0, {last}"); }}'
+        path.write_text(f"library (x) {{ nom_voltage : 1;\n{template}\ncell ({path.stem.upper()}) {{ }} }}")
+    assert list(reader.load([paths[0], paths[2]]).cells) == ["A", "C"]
+    with pytest.raises(
+        InputError, match=r"b\.lib:2: its lu_table_template 't' differs from that of .*a\.lib; expected"
+    ):
+        reader.load(paths[:2])

@@ -44,3 +44,15 @@ def test_what_never_toggles_costs_what_it_leaks() -> None:
     cost = energy_cost(lambda net, timing: simulate(net, given).toggles, CLOCK)(netlist, analyse(netlist), compiled)
     family = CELLS.drives(CELLS.cells["INV_X1"])
     assert cost[0, : len(family)].tolist() == pytest.approx([cell.leakage * 1e-3 * CLOCK for cell in family])
+
+
+def test_the_energy_of_an_output_is_that_behind_the_slew_of_its_input(make, tiny) -> None:
+    """A rising output takes 4 fJ behind a slew of 0, and 6 behind one of 1 ns; a falling one 2."""
+    netlist = link(
+        {"t": make({"a": ("input", [2]), "y": ("output", [3])}, {"u": ("INV", {"A": 2, "Y": 3})})}, "t", tiny
+    )
+    timing = analyse(netlist, input_slew=1.0)
+    compiled = compile_timing(netlist, classes=classes(netlist).number, families=tiny.families())
+    (cost,) = energy_cost(lambda net, timing: np.ones(net.n_nets), CLOCK)(netlist, timing, compiled)
+    inside = 0.5 * (6 + 2)
+    assert cost[0] == pytest.approx(inside + 0.5 * tiny.voltage**2 * 2 + tiny.cells["INV"].leakage * 1e-3 * CLOCK)

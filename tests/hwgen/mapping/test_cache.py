@@ -71,6 +71,15 @@ def test_the_key_is_everything_that_decides_the_result() -> None:
     assert len(keys) == 7
 
 
+def test_the_order_of_files_is_part_of_the_key(tmp_path: Path) -> None:
+    """Synthesis reads them in that order, the header of the first."""
+    paths = [tmp_path / "a.lib", tmp_path / "b.lib"]
+    for path in paths:
+        path.write_text(f"library (x) {{ nom_voltage : 1; cell ({path.stem.upper()}) {{ }} }}")
+    libraries_of = [reader.load(order) for order in (paths, paths[::-1])]
+    assert len({fingerprint(ADDER, "adder", library, RECIPES["area"]) for library in libraries_of}) == 2
+
+
 def test_clock_gating_is_part_of_the_key_where_there_is_something_to_gate(tiny: Library) -> None:
     clocked = ADDER.replace("assign y = a + b;", "always @(posedge clk) y <= a + b;")
     for verilog, library, keys in ((clocked, tiny, 2), (ADDER, tiny, 1), (clocked, tiny.without(["ICG"]), 1)):

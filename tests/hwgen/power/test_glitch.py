@@ -54,14 +54,22 @@ def test_a_pulse(detector):
 def test_a_pulse_that_is_too_short_is_swallowed(make, tiny):
     cells = {"u": ("INV", {"A": 2, "Y": 3}), "n": ("NAND2", {"A": 2, "B": 3, "Y": 4}), "m": ("INV", {"A": 4, "Y": 5})}
     gates = gates_of(make({"a": ("input", [2]), "y": ("output", [5])}, cells), tiny)
-    nets, first, delays = gates._cells.nets, gates._cells.first, gates._cells.delays
-    inverter = [first[gate] for gate in range(3) if gates.netlist.driver[nets[gate]] == 0]
+    cells, y = gates._cells, net(gates, "y")
+    (inverter,) = (cells.own[gate] for gate in range(3) if gates.netlist.driver[cells.nets[gate]] == 0)
+    both = slice(inverter, inverter + 2)
     rise = np.array([[0]]), np.array([[1]])
-    delays[:] = 1.0
-    delays[inverter] = 1.1  # slower than the NAND: the pulse has come out when it ends
-    assert gates.extra(*rise)[net(gates, "y")] == 2
-    delays[inverter] = 0.9
+    cells.delays[:] = 1.0
+    cells.delays[both] = 1.1  # slower than the NAND: the pulse has come out when it ends
+    assert gates.extra(*rise)[y] == 2
+    cells.delays[both] = 0.9
     assert gates.extra(*rise).sum() == 0
+    # A wire swallows nothing, however long it takes; its two edges do not overtake one another.
+    cells.delays[both] = 1.1
+    (middle,) = (gate for gate in range(3) if gates.netlist.driver[cells.nets[gate]] == 1)
+    cells.wire[middle] = 5.0
+    assert [time for _, time, where in gates.events(np.array(rise)[:, 0]) if where == y] == pytest.approx([7.0, 8.1])
+    cells.wire[middle] = 3.0, 5.0
+    assert gates.extra(*rise)[y] == 0
 
 
 def test_values_settle_as_without_delays(mac):
@@ -98,16 +106,28 @@ def test_values_settle_as_without_delays(mac):
     np.testing.assert_allclose(timed.toggles, seen.toggles + every)
 
 
+def by_edge(cells, rise_fall, wire):
+    """The same cells with delays that depend on the edge of each output alone, and those of wires on neither."""
+    picks = np.zeros_like(cells.picks)
+    for width, truth, pick in {*zip(cells.width.tolist(), cells.truth.tolist(), cells.pick.tolist(), strict=True)}:
+        size = 1 << width
+        picks[pick : pick + width * size] = np.tile(1 - cells.tables[truth : truth + size], width)
+    return cells._replace(
+        picks=picks,
+        own=2 * np.arange(len(cells.nets), dtype=np.int32),
+        delays=rise_fall.ravel().astype(np.float32),
+        wire=np.repeat(wire[:, None], 2, axis=1).astype(np.float32),
+    )
+
+
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="Icarus Verilog (iverilog) is not installed")
 def test_against_icarus(mac, tmp_path):
     """Every transition of every net, with delays by output and edge, too fine for two events to coincide."""
     gates = glitch.Gates(mac, timing.analyse(mac))
-    nets, first, width, delays = (getattr(gates._cells, name) for name in ("nets", "first", "width", "delays"))
-    unit = 1e-6  # 1 fs
+    nets, unit = gates._cells.nets, 1e-6  # 1 fs
     generator = np.random.default_rng(1)
-    rise_fall = generator.integers(20000, 90000, (len(nets), 2))
-    for gate, (rise, fall) in enumerate(rise_fall):
-        delays[first[gate] : first[gate] + width[gate]] = np.array([rise, fall, rise, fall]) * unit
+    rise_fall, wire = generator.integers(20000, 90000, (len(nets), 2)), generator.integers(1000, 9000, len(nets))
+    gates.__dict__["_cells"] = by_edge(gates._cells, rise_fall * unit, wire * unit)
     gates._clocked.delays[:] = 0
     values = generator.integers(0, 2, (40, len(gates.sources))).astype(np.uint8)
     driven = {int(net): pair for net, pair in zip(nets, rise_fall, strict=True)}
@@ -117,7 +137,9 @@ def test_against_icarus(mac, tmp_path):
     def name(net):
         return f"1'b{net}" if net < 2 else f"n{net}" if net in driven else f"s{net}" if net in gates.sources else "1'b0"
 
-    lines += [f"wire n{net};" for net in driven]
+    # What comes out of a cell is d; n is behind the wire, which hands on all of it.
+    behind = dict(zip(nets.tolist(), wire, strict=True))
+    lines += [f"wire d{net}; reg n{net}; always @(d{net}) n{net} <= #{behind[net]} d{net};" for net in driven]
     for group in mac.groups:
         for place, pin in enumerate(group.cell.outputs if group.cell.sequential is None else ()):
             function = group.cell.pins[pin].function
@@ -129,7 +151,7 @@ def test_against_icarus(mac, tmp_path):
                 wires = [name(inputs[group.cell.inputs.index(pin)]) for pin in function.names]
                 text = f"{table}[{{{', '.join(wires[::-1])}}}]"
                 rise, fall = driven[outputs[place]]
-                lines.append(f"assign #({rise},{fall}) n{outputs[place]} = {text};")
+                lines.append(f"assign #({rise},{fall}) d{outputs[place]} = {text};")
     lines += ["integer f;", "initial begin", 'f = $fopen("seen.txt");', "#10000000;"]
     for row in values[1:]:
         lines += [f"s{net} = {row[i]};" for i, net in enumerate(gates.sources)]
@@ -140,13 +162,18 @@ def test_against_icarus(mac, tmp_path):
     subprocess.run(["iverilog", "-o", "top", "top.v"], cwd=tmp_path, check=True, timeout=120)
     subprocess.run(["./top"], cwd=tmp_path, check=True, timeout=120)
     lines = (tmp_path / "seen.txt").read_text().splitlines()
-    theirs = {(int(line.split()[1]), int(line.split()[0])) for line in lines}
-    ours = ((cycle * 10000000 + round(time / unit), net) for cycle, time, net in gates.events(values) if net in driven)
-    ours = set(ours)
-    assert len(ours) > 5000
-    print(len(ours), len(theirs), len(ours ^ theirs))
+    theirs = np.array([line.split()[::-1] for line in lines], dtype=np.int64)
+    found = [(cycle * 10000000 + time / unit, net) for cycle, time, net in gates.events(values) if net in driven]
+    assert len(found) > 5000
+    ours, theirs = (np.array(sorted(each, key=lambda event: event[::-1])) for each in (found, theirs.tolist()))
+    differ = 0
+    for net in driven:
+        one, other = (each[each[:, 1] == net, 0] for each in (ours, theirs))
+        # Times are sums of numbers of 24 bits.
+        differ += int((abs(one - other) > 5).sum()) if len(one) == len(other) else len(one) + len(other)
+    print(len(ours), len(theirs), differ)
     # A change at an input and one that comes out in the same moment have no defined order.
-    assert len(ours ^ theirs) < 0.001 * len(ours)
+    assert differ < 0.001 * len(ours)
 
 
 def test_a_pool_that_is_too_small_grows(detector):
@@ -273,13 +300,12 @@ def test_refused(make, tiny, detector):
 
 
 def test_delays_are_those_of_the_arcs(mac):
-    """Each cell's, pin by pin and edge by edge, looked up one by one."""
+    """Each cell's in every state, looked up one by one: of arcs with a condition those whose condition holds."""
     result = timing.analyse(mac)
     gates = glitch.Gates(mac, result)
-    nets, first, inputs, delays = (getattr(gates._cells, name) for name in ("nets", "first", "inputs", "delays"))
-    where = {int(driven): gate for gate, driven in enumerate(nets)}
+    cells = gates._cells
+    where = {int(driven): gate for gate, driven in enumerate(cells.nets)}
     clocked = dict(zip(gates.sources.tolist(), gates._clocked.delays, strict=True))
-    flips = {"positive_unate": (0,), "negative_unate": (1,)}
     generator = np.random.default_rng(4)
     checked = 0
     for group in mac.groups:
@@ -287,28 +313,52 @@ def test_delays_are_those_of_the_arcs(mac):
         for row in generator.choice(len(group.cells), min(3, len(group.cells)), replace=False):
             for place, name in enumerate(cell.outputs):
                 driven = int(group.outputs[row, place])
-                wanted = {}
-                for arc in cell.pins[name].arcs:
-                    for edge, table in enumerate(arc.delay):
-                        if table is None or arc.kind in ("clear", "preset", f"combinational_{('fall', 'rise')[edge]}"):
+                if cell.sequential is not None:
+                    for edge in (0, 1):
+                        found = [
+                            arc.delay[edge](result.clock_slew, result.load[driven, edge])
+                            for arc in cell.pins[name].arcs
+                            if arc.related_pin == cell.clock_pin and arc.delay[edge] is not None
+                        ]
+                        assert clocked[driven][edge] == pytest.approx(max(float(np.mean(found)), 0.0), rel=1e-5)
+                        checked += 1
+                    continue
+                function = cell.pins[name].function
+                used = [one for one in cell.inputs if one in function.names]
+                gate, truth = where[driven], function.truth(used)
+                sources = {one: int(group.inputs[row, cell.inputs.index(one)]) for one in used}
+                assert cells.inputs[cells.first[gate] :][: len(used)].tolist() == [*sources.values()]
+                for number, pin in enumerate(used):
+                    for state in range(len(truth)):
+                        if truth[state] == truth[state ^ 1 << number]:
                             continue
-                        load = result.load[driven, edge]
-                        if cell.sequential is not None:
-                            if arc.related_pin == cell.clock_pin:
-                                wanted.setdefault((None, edge, edge), []).append(table(result.clock_slew, load))
-                            continue
-                        source = group.inputs[row, cell.inputs.index(arc.related_pin)]
-                        for flip in flips.get(arc.sense, (0, 1)):
-                            slew = result.slew[source, edge ^ flip]
-                            wanted.setdefault((arc.related_pin, edge ^ flip, edge), []).append(table(slew, load))
-                for (pin, cause, edge), found in wanted.items():
-                    expected = max(float(np.mean(found)), 0.0)
-                    if pin is None:
-                        assert clocked[driven][edge] == pytest.approx(expected, rel=1e-5)
-                    elif pin in cell.pins[name].function.names:
-                        used = [one for one in cell.inputs if one in cell.pins[name].function.names]
-                        at = first[where[driven]] + used.index(pin)
-                        assert inputs[at] == group.inputs[row, cell.inputs.index(pin)]
-                        assert delays[at, 2 * cause + edge] == pytest.approx(expected, rel=1e-5)
-                    checked += 1
-    assert checked > 150
+                        values = {one: bool(state >> bit & 1) for bit, one in enumerate(used)}
+                        nets = sources[pin], driven
+                        expected = looked_up(cell.pins[name], pin, values, int(not truth[state]), result, nets)
+                        pick = cells.picks[cells.pick[gate] + (number << len(used)) + state]
+                        assert cells.delays[cells.own[gate] + pick] == pytest.approx(expected, rel=1e-5)
+                        checked += 1
+    assert checked > 300
+
+
+def looked_up(output, pin, values, edge, result, nets):
+    """Ns from an edge of an input to one of an output, behind which inputs have some values."""
+    cause = 0 if values[pin] else 1
+    flips = {"positive_unate": (0,), "negative_unate": (1,)}
+    held, plain, any_edge = [], [], []
+    for arc in output.arcs:
+        if arc.related_pin != pin:
+            continue
+        for to, table in enumerate(arc.delay):
+            if table is None or arc.kind == f"combinational_{('fall', 'rise')[to]}":
+                continue
+            for flip in flips.get(arc.sense, (0, 1)):
+                delay = float(table(result.slew[nets[0], to ^ flip], result.load[nets[1], to]))
+                any_edge.append(delay)
+                if (to ^ flip, to) != (cause, edge):
+                    continue
+                if arc.when is None:
+                    plain.append(delay)
+                elif {*arc.when.names} <= values.keys() and arc.when.evaluate([values[n] for n in arc.when.names]):
+                    held.append(delay)
+    return max(float(np.mean(held or plain or any_edge)), 0.0)
