@@ -61,7 +61,9 @@ def genz(phase: str, sequences: int) -> float:
 def hwgen_run(workload: Workload) -> GridRun:
     """What hwgen's defaults make of it."""
     memory = Memory(BUFFER_MIB << 20, DRAM_GB * 1e9)
-    results = results_of(CORE, workload.gemms, workload.roles, workload.operands, "quantised", "fused")
+    results = results_of(
+        CORE, workload.gemms, workload.roles, workload.operands, workload.readers, "quantised", "fused"
+    )
     return run(CORE, workload.gemms, arrange(CORE, workload.gemms, CORES, memory), memory, CLOCK_NS, results)
 
 

@@ -86,6 +86,7 @@ def results_of(
     gemms: Gemms,
     roles: Sequence[str],
     operands: NDArray[np.int64],
+    readers: NDArray[np.int64],
     precision: str,
     attention: str,
 ) -> Results:
@@ -101,6 +102,8 @@ def results_of(
         Of each, see `hwgen.cost.workloads.ROLES`.
     operands
         Columns of each result that a later GEMM reads, int64, (L,).
+    readers
+        A GEMM that reads each result, -1 for none, int64, (L,).
     precision
         One of `RESULTS`. Logits are written as BF16 where the others are quantised.
     attention
@@ -119,7 +122,7 @@ def results_of(
     on_chip = precision == "quantised"
     logits = role == "logits"
     blocks = -(-operands // config.a.size)
-    read_at_half_rate = np.append(gemms.half[1:], False)
+    read_at_half_rate = np.append(gemms.half, False)[readers]
     stored = product(gemms.m, np.where(read_at_half_rate, operands, blocks * config.a.stored_bytes))
     raw = product(gemms.m, gemms.n, BYTES["bf16" if on_chip else precision])
     passes = ~stays & ~logits & (not on_chip)

@@ -13,11 +13,12 @@ A list is a TOML file::
     count = 32                             # layers that have this GEMM, 1 by default
     role = "scores"                        # `scores`, `values` or `logits`; `linear` by default
     operands = 128                         # columns of the result that a later GEMM reads, N by default
+    rate = "half"                          # in FP8, on cores with a slot; `full` by default
     why = "4 query heads share a key head" # optional
 
-or a CSV file whose first line names the columns: ``name, m, n, k`` are needed, ``batch, count, role, operands, experts,
-experts_per_token, why`` are optional. Their order and case do not matter. A first line with semicolons or tabs and no
-comma says that these separate the columns. Every GEMM has a name of its own. Symbols are
+or a CSV file whose first line names the columns: ``name, m, n, k`` are needed, ``batch, count, role, operands, rate,
+experts, experts_per_token, why`` are optional. Their order and case do not matter. A first line with semicolons or tabs
+and no comma says that these separate the columns. Every GEMM has a name of its own. Symbols are
 
 =============  ==========================================================================
 ``sequences``  sequences in the batch
@@ -47,7 +48,7 @@ import io
 import math
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -123,6 +124,9 @@ class Workload:
         Of each, one of `ROLES`.
     operands
         Columns of each result that a later GEMM reads, int64, (L,).
+    readers
+        A GEMM that reads each result: of scores that of the values, of others that of the next entry; -1 where there is
+        none. int64, (L,).
     routed
         Whether it has experts.
     routing
@@ -140,6 +144,7 @@ class Workload:
     tokens: int | None
     roles: tuple[str, ...]
     operands: NDArray[np.int64]
+    readers: NDArray[np.int64]
     routed: bool
     routing: str
     listed_half: NDArray[np.bool_]
@@ -293,7 +298,10 @@ def _workload(
     roles: list[str] = []
     operands: list[int] = []
     half: list[bool] = []
+    entry_of: list[int] = []
+    read_by: dict[int, int] = {}
     scores: Mapping[str, int] | None = None
+    scored = 0
     symbolic = routed = False
     for number, entry in enumerate(entries, start=1):
         name, where = _named(label, number, entry, first)
@@ -302,13 +310,17 @@ def _workload(
         symbolic |= any(isinstance(entry.get(key), str) and re.search("[a-z]", entry[key]) for key in _SIZES)
         size = {"batch": 1, "count": 1, **size}
         role = _role(where, entry.get("role", ROLES[0]), size, scores)
-        scores = size if role == "scores" else scores
+        if role == "scores":
+            scores, scored = size, number - 1
+        elif role == "values":
+            read_by.setdefault(scored, number - 1)
         routed |= "experts" in size
         halved = _is_halved(where, entry.get("rate", _RATES[0]))
         why = _reason(where, entry.get("why", ""))
         for suffix, m, products in _experts(where, size, routing):
             roles.append(role)
             half.append(halved)
+            entry_of.append(number - 1)
             operands.append(size.get("operands", size["n"]))
             names.append(name + suffix)
             notes.append(why)
@@ -326,10 +338,17 @@ def _workload(
         tokens=symbols["tokens"] if symbolic else None,
         roles=tuple(roles),
         operands=np.array(operands, np.int64),
+        readers=_readers(entry_of, read_by),
         routed=routed,
         routing=routing,
         listed_half=np.array(half),
     )
+
+
+def _readers(entry_of: Sequence[int], read_by: Mapping[int, int]) -> NDArray[np.int64]:
+    """Of each GEMM, by its entry, the first GEMM of the entry that reads its result: ``read_by``, or the next one."""
+    first = {entry: place for place, entry in reversed([*enumerate(entry_of)])}
+    return np.array([first.get(read_by.get(entry, entry + 1), -1) for entry in entry_of], np.int64)
 
 
 def _entries(label: str, table: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -111,7 +111,13 @@ def _pass(machine: Machine, core: CoreCost, workload: Workload) -> _Pass:
 def _passed(machine: Machine, core: CoreCost, workload: Workload) -> _Pass:
     memory, clock_ns = machine.memory, machine.clock_ns
     results = results_of(
-        core.config, workload.gemms, workload.roles, workload.operands, machine.results, machine.attention
+        core.config,
+        workload.gemms,
+        workload.roles,
+        workload.operands,
+        workload.readers,
+        machine.results,
+        machine.attention,
     )
     run = grid.run(core.config, workload.gemms, machine.arranged(core, workload), memory, clock_ns, results)
     joules = energy(run, core, clock_ns, machine.costs, memory.buffer_bytes, machine.idle_gated)

@@ -55,7 +55,9 @@ def test_the_documentation_compares_with_what_was_published(phase, length, token
     flops = 2e9 * machine.cores * core.macs_per_step
     memory = Memory(machine.buffer_mib * 2**20, machine.dram_gb(flops) * 1e9)
     workload = model("llama-3.1-8b", phase, 1, length)
-    results = results_of(core, workload.gemms, workload.roles, workload.operands, "quantised", "fused")
+    results = results_of(
+        core, workload.gemms, workload.roles, workload.operands, workload.readers, "quantised", "fused"
+    )
     ran = run(core, workload.gemms, arrange(core, workload.gemms, machine.cores, memory), memory, 1.0, results)
     seconds = float(ran.cycles @ workload.count) * 1e-9 / workload.tokens * flops / 500e12
     ours, measured = seconds * scale, scale / tokens_per_second

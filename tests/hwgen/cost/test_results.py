@@ -11,7 +11,7 @@ from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.cost.gemms import Gemms
 from hwgen.cost.grid import ORDERS, Memory, fixed, run
 from hwgen.cost.results import ATTENTION, RESULTS, element_bytes, plain, results_of
-from hwgen.cost.workloads import model
+from hwgen.cost.workloads import load, model
 from hwgen.errors import InputError
 
 CORE = NAMED["nvfp4-blackwell"]
@@ -25,7 +25,8 @@ def up(value, by):
 
 def of(config, gemms, roles, operands=None, precision="quantised", attention="unfused"):
     operands = gemms.n if operands is None else np.array(operands)
-    return results_of(config, gemms, roles, operands, precision, attention)
+    readers = np.append(np.arange(1, len(gemms)), -1)
+    return results_of(config, gemms, roles, operands, readers, precision, attention)
 
 
 def test_results_of_a_linear_layer_by_hand():
@@ -53,6 +54,38 @@ def test_results_of_a_linear_layer_by_hand():
         bare = type(bare)(**{**vars(bare), "pass_read": bare.pass_read * 0, "pass_written": bare.pass_written * 0})
         without = run(CORE, gemms, fixed(gemms, 1, 1, 1), Memory(1 << 20, 1e10), CLOCK_NS, bare)
         assert ran.cycles[0] - without.cycles[0] == pytest.approx(3 * (read + back) / 20)
+
+
+def test_a_result_has_the_format_of_what_reads_it(tmp_path):
+    """However many GEMMs an entry makes, and whatever entries stand between scores and the values that read them."""
+    core = NAMED["mixfp4-multi-small"]
+    entry = '[[gemm]]\nname = "{}"\nm = {}\nn = {}\nk = {}\n{}\n'
+    experts = "experts = 8\nexperts_per_token = 2\n"
+    for rates in (("half", "full"), ("full", "half")):
+        written = []
+        for tokens in (100, 101):
+            sizes = ("up", tokens, 256, 64), ("down", tokens, 64, 256)
+            parts = [entry.format(*size, f"{experts}rate = '{rate}'") for size, rate in zip(sizes, rates, strict=True)]
+            (tmp_path / "moe.toml").write_text("".join(parts))
+            workload = load(tmp_path / "moe.toml", "decode", 1, 1)
+            given = workload.gemms, workload.roles, workload.operands, workload.readers
+            found = results_of(core, *given, "quantised", "unfused")
+            up_to = [name.startswith("up") for name in workload.names]
+            rows = found.written // workload.gemms.m
+            written.append([{*rows[up_to].tolist()}, {*rows[np.logical_not(up_to)].tolist()}])
+            quantised = found.quantised * workload.gemms.batch
+            expected = 0 if rates[1] == "half" else tokens * 2 * 256
+            assert quantised[up_to].sum() == expected
+        # 256 columns are 16 blocks of 9 bytes, or 256 bytes of FP8; the 64 that nothing reads are FP4.
+        assert written[0] == written[1] == [{256 if rates[1] == "half" else 144}, {36}]
+    scores, gate = entry.format("qk", 4, 64, 16, "role = 'scores'\nrate = 'half'"), entry.format("gate", 4, 32, 16, "")
+    values = entry.format("pv", 4, 16, 64, "role = 'values'\nrate = 'half'")
+    (tmp_path / "attention.toml").write_text(scores + gate + values)
+    workload = load(tmp_path / "attention.toml", "decode", 1, 1)
+    assert workload.readers.tolist() == [2, 2, -1]
+    given = workload.gemms, workload.roles, workload.operands, workload.readers
+    assert results_of(core, *given, "quantised", "fused").kept.tolist() == [4 * 64, 0, 0]
+    assert results_of(core, *given, "quantised", "unfused").written[0] == 4 * 64
 
 
 def test_logits_are_not_quantised():
