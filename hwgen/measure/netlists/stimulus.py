@@ -16,7 +16,7 @@ from sim import golden, tensors
 from sim.counterpart import counterpart
 from sim.steps import Operand, Steps, schedule, schedule_held
 from sim.tensors import Tensor
-from sim.unscaled import Unscaled, rounded
+from sim.unscaled import SCALED_FORMATS, Unscaled, rounded
 
 __all__ = ["HALF_RATE_ELEMENTS", "TRAFFIC", "Stimulus", "half_rate", "has_shares", "macs_at", "operands_of"]
 
@@ -143,14 +143,18 @@ class Stimulus:
             start = seeds[1] % len(weights) * weights.shape[1]
             b = weights.ravel()[(start + np.arange(height * depth)) % weights.size].reshape(height, depth)
         c = np.float32(1000) * tensors.generate("gaussian", (rows, columns), seeds[2])
-        whole = self._quantized(a, formats[0], seeds[3]), self._quantized(b, formats[1], seeds[4])
+        scaled = config.half_scaled
+        whole = self._quantized(a, formats[0], seeds[3], scaled), self._quantized(b, formats[1], seeds[4], scaled)
         c *= np.float32(_unit(a, whole[0]) * _unit(b, whole[1]))
         operands = _top(whole[0], rows), _top(whole[1], columns)
         if self.hold == 1:
             return schedule(config, *operands, c)
         return schedule_held(config, *operands, c, self.hold)
 
-    def _quantized(self, tensor: Tensor, form: BlockFormat, seed: int) -> Operand:
+    def _quantized(self, tensor: Tensor, form: BlockFormat, seed: int, scaled: bool) -> Operand:
+        """In a block format, or at half the rate, there in blocks that are ``scaled`` or with one scale for all."""
+        if self.elements is not None and scaled:
+            return golden.quantize(tensor, golden.block_format(SCALED_FORMATS[self.elements]))
         if self.elements is not None:
             return rounded(tensor, self.elements)
         if self.e1m2 is None or not has_shares(form):
@@ -174,7 +178,7 @@ def half_rate(config: TensorCoreConfig, stimulus: Stimulus) -> schema.HalfRate:
     """What a report says of the steps at half the rate of a core with a slot, beside a stimulus of FP4."""
     fed = replace(stimulus, elements=HALF_RATE_ELEMENTS)
     return schema.HalfRate(
-        elements=HALF_RATE_ELEMENTS,
+        elements=SCALED_FORMATS[HALF_RATE_ELEMENTS] if config.half_scaled else HALF_RATE_ELEMENTS,
         depth=fed.depth(config),
         macs_per_cycle=macs_at(config, HALF_RATE_ELEMENTS),
         cycles=fed.fitted(config.macs_per_step).cycles(config),

@@ -8,7 +8,7 @@ import pytest
 
 from hwgen.config import NAMED, resolve
 from hwgen.config.core import TensorCoreConfig
-from hwgen.measure.netlists.stimulus import Stimulus
+from hwgen.measure.netlists.stimulus import Stimulus, half_rate
 from sim import golden, tensors
 from sim.steps import Steps
 
@@ -77,6 +77,19 @@ def test_halves_of_steps_have_the_type_that_was_asked_for() -> None:
     assert steps.half.all()
     assert {*steps.a_types.tolist(), *steps.b_types.tolist()} == {steps.a_types[0]}
     assert not steps.a_scales.any()
+
+
+def test_halves_of_steps_have_scales_where_the_core_reads_them() -> None:
+    """MXFP8: the scales are those of the tensor, not 1 throughout; both designs get the same bits."""
+    stimulus = replace(STIMULUS, elements="e4m3", tensors="heavy-tailed")
+    steps, other = (of_gemm(NAMED[f"{name}-mx-multi-small"], stimulus)[0] for name in ("nvfp4", "mixfp4"))
+    assert steps.half.all()
+    assert len({*steps.a_scales.ravel().tolist()}) > 1
+    assert len({*steps.b_scales.ravel().tolist()}) > 1
+    np.testing.assert_array_equal(steps.packed(), other.packed())
+    report = half_rate(NAMED["nvfp4-mx-multi-small"], STIMULUS)
+    assert report.elements == "mxfp8-e4m3"
+    assert half_rate(NAMED["nvfp4-multi-small"], STIMULUS).elements == "e4m3"
 
 
 def test_a_format_of_ones_own(tmp_path: Path) -> None:
