@@ -104,6 +104,28 @@ def test_delays(mac, workplace):
     assert result.slack == pytest.approx(period - result.delay)
 
 
+@pytest.mark.parametrize("real_name", ["asap7"], indirect=True)
+def test_sums_follow_their_carries(make, real, workplace):
+    """Adders of ASAP7 in a row: the sum of each waits for its carry, which waits for what it drives."""
+    kind = {short: f"{short}_ASAP7_75t_R" for short in ("FAx1", "HAxp5", "INVx8", "DFFHQNx1")}
+    cells = {"f": (kind["DFFHQNx1"], {"CLK": 2, "D": 3, "QN": 10})}
+    for place in range(0, 8, 2):
+        net = 10 + 4 * place
+        cells[f"h{place}"] = (kind["HAxp5"], {"A": net, "B": 4, "CON": net + 1, "SN": net + 2})
+        cells[f"a{place}"] = (kind["FAx1"], {"A": 4, "B": 5, "CI": net + 2, "CON": net + 3, "SN": net + 8})
+        for number, carry in enumerate((net + 1, net + 3)):
+            cells[f"u{place}{number}"] = (kind["INVx8"], {"A": carry, "Y": net + 4 + number})
+    cells["g"] = (kind["DFFHQNx1"], {"CLK": 2, "D": 42, "QN": 6})
+    ports = {name: ("input", [net]) for name, net in (("ck", 2), ("d", 3), ("b", 4), ("c", 5))}
+    netlist = link({"t": make({**ports, "q": ("output", [6])}, cells)}, "t", real)
+    result = timing.analyse(netlist, clock_period=5.0)
+    registers = "-from [all_registers -clock_pins] -to [all_registers -data_pins]"
+    text = sta(workplace, netlist, [*setup(netlist, result, 5.0), f"report_checks {registers} -digits 6"])
+    slack = float(re.search(r"(-?[\d.]+)\s+slack", text)[1]) * real.units["time"]
+    assert result.delays["reg_to_reg"] == pytest.approx(5.0 - slack, rel=0.001)
+    assert sum(step.arc.startswith("CON") for step in result.paths["reg_to_reg"]) == 8
+
+
 def uniform(netlist, toggles):
     """Every net toggles as often and is 1 half of the time, independently of the others."""
     states = []
