@@ -61,6 +61,7 @@ _UNIT = re.compile(r"\s*([0-9.]+(?:[eE][+-]?\d+)?)?\s*([fpnumk]?)([a-zA-Z]+)\s*$
 _PLAIN_NAME = re.compile(r"[\w.$\[\]+-]+", re.ASCII)
 _SLEW = frozenset(("input_net_transition", "input_transition_time"))
 _LOAD = frozenset(("total_output_net_capacitance",))
+_OTHER_LOAD = frozenset(("equal_or_opposite_output_net_capacitance",))
 _RELATED = frozenset(("related_pin_transition",))
 _CONSTRAINED = frozenset(("constrained_pin_transition",))
 _TEMPLATES = ("lu_table_template", "power_lut_template")
@@ -460,8 +461,10 @@ def _read_table(file: _File, group: Group, unit: float, constraint: bool = False
     template = next((known for kind in kinds if (known := file.templates.get((kind, template_name)))), None)
     if template is None and template_name != "scalar":
         raise file.error(group.line, f"no template {template_name!r}; expected one in this file")
-    wanted = (_RELATED, _CONSTRAINED) if constraint else (_SLEW, _LOAD)
-    axes = [np.zeros(1), np.zeros(1)]
+    wanted: tuple[frozenset[str], ...] = (_RELATED, _CONSTRAINED) if constraint else (_SLEW, _LOAD)
+    if "power" in group.kind:
+        wanted += (_OTHER_LOAD,)
+    axes = [np.zeros(1), np.zeros(1), np.zeros(1)]
     order: list[int] = []
     for i in ("1", "2", "3"):
         variable = template.get(f"variable_{i}") if template else ""
@@ -474,16 +477,15 @@ def _read_table(file: _File, group: Group, unit: float, constraint: bool = False
         index = group.attributes.get(f"index_{i}", template.attributes.get(f"index_{i}"))
         if index is None:
             raise file.error(group.line, f"no index_{i}; expected it here or in the template")
-        scale = file.units["capacitance" if not constraint and position == 1 else "time"]
+        scale = file.units["capacitance" if not constraint and position > 0 else "time"]
         axes[position] = _axis(file, index, scale)
         order.append(position)
-    if len(values) != len(axes[0]) * len(axes[1]):
-        raise file.error(
-            found.line,
-            f"{group.kind} has {len(values)} values; its indices say {len(axes[0])} x {len(axes[1])}",
-        )
+    sizes = [len(axes[position]) for position in order]
+    if len(values) != math.prod(sizes):
+        said = " x ".join(str(len(axis)) for axis in axes[: max([1, *order]) + 1])
+        raise file.error(found.line, f"{group.kind} has {len(values)} values; its indices say {said}")
     if not np.all(np.isfinite(values)):
         raise file.error(found.line, f"{group.kind} holds a value that is not finite; expected numbers")
-    if order == [1, 0]:
-        return Table(axes[0], axes[1], values.reshape(len(axes[1]), len(axes[0])).T.copy())
-    return Table(axes[0], axes[1], values.reshape(len(axes[0]), len(axes[1])))
+    grid = values.reshape(sizes).transpose(np.argsort(order)).reshape([len(axis) for axis in axes])
+    # What another output drives is not known by the output alone: the mean over it.
+    return Table(axes[0], axes[1], grid[:, :, 0].copy() if len(axes[2]) == 1 else grid.mean(axis=2))

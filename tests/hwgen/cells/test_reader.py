@@ -339,6 +339,25 @@ def test_the_digest_is_that_of_the_files_in_any_order(tmp_path):
     assert all(np.isfinite(found.voltage) for found in both)
 
 
+def test_an_energy_that_depends_on_another_load_is_its_mean(tmp_path):
+    """Of flip-flops with two outputs; a delay must not depend on it."""
+    template = """power_lut_template (both) {
+      variable_1 : total_output_net_capacitance; variable_2 : equal_or_opposite_output_net_capacitance;
+      variable_3 : input_transition_time; index_1 ("0, 10"); index_2 ("0, 5, 10"); index_3 ("0, 1, 2, 3"); }"""
+    values = np.arange(24).reshape(2, 3, 4)
+    text = ", ".join(map(str, values.ravel().tolist()))
+    power = f'internal_power () {{ related_pin : "A"; rise_power (both) {{ values ("{text}"); }} }}'
+    (cell,) = library(tmp_path, gate("!A", ["A"], power), template).cells.values()
+    energy = cell.pins["Y"].internal_power[0].energy[0]
+    for load, slew in ((0, 0), (10, 3), (10, 1)):
+        assert float(energy(slew, load)) == pytest.approx(values[load // 10, :, slew].mean())
+    delay = f'timing () {{ related_pin : "A"; cell_rise (both) {{ values ("{text}"); }} }}'
+    with pytest.raises(
+        InputError, match="cell_rise over 'equal_or_opposite_output_net_capacitance'; expected slew and"
+    ):
+        library(tmp_path, gate("!A", ["A"], delay), template)
+
+
 def test_files_whose_templates_differ_are_refused(tmp_path):
     """Synthesis reads all files as one; what has equal templates is one library."""
     paths = [tmp_path / name for name in ("a.lib", "b.lib", "c.lib")]
