@@ -299,9 +299,7 @@ def _workload(
     operands: list[int] = []
     half: list[bool] = []
     entry_of: list[int] = []
-    read_by: dict[int, int] = {}
     scores: Mapping[str, int] | None = None
-    scored = 0
     symbolic = routed = False
     for number, entry in enumerate(entries, start=1):
         name, where = _named(label, number, entry, first)
@@ -310,17 +308,14 @@ def _workload(
         symbolic |= any(isinstance(entry.get(key), str) and re.search("[a-z]", entry[key]) for key in _SIZES)
         size = {"batch": 1, "count": 1, **size}
         role = _role(where, entry.get("role", ROLES[0]), size, scores)
-        if role == "scores":
-            scores, scored = size, number - 1
-        elif role == "values":
-            read_by.setdefault(scored, number - 1)
+        scores = size if role == "scores" else scores
         routed |= "experts" in size
         halved = _is_halved(where, entry.get("rate", _RATES[0]))
         why = _reason(where, entry.get("why", ""))
         for suffix, m, products in _experts(where, size, routing):
             roles.append(role)
             half.append(halved)
-            entry_of.append(number - 1)
+            entry_of.append(number)
             operands.append(size.get("operands", size["n"]))
             names.append(name + suffix)
             notes.append(why)
@@ -338,16 +333,24 @@ def _workload(
         tokens=symbols["tokens"] if symbolic else None,
         roles=tuple(roles),
         operands=np.array(operands, np.int64),
-        readers=_readers(entry_of, read_by),
+        readers=_readers(entry_of, roles),
         routed=routed,
         routing=routing,
         listed_half=np.array(half),
     )
 
 
-def _readers(entry_of: Sequence[int], read_by: Mapping[int, int]) -> NDArray[np.int64]:
-    """Of each GEMM, by its entry, the first GEMM of the entry that reads its result: ``read_by``, or the next one."""
-    first = {entry: place for place, entry in reversed([*enumerate(entry_of)])}
+def _readers(entry_of: Sequence[int], roles: Sequence[str]) -> NDArray[np.int64]:
+    """Of each GEMM the first one of the entry that reads its result, by entries and roles of all; -1 for none."""
+    first: dict[int, int] = {}
+    read_by: dict[int, int] = {}
+    scored = 0
+    for place, (entry, role) in enumerate(zip(entry_of, roles, strict=True)):
+        first.setdefault(entry, place)
+        if role == "scores":
+            scored = entry
+        elif role == "values":
+            read_by.setdefault(scored, entry)
     return np.array([first.get(read_by.get(entry, entry + 1), -1) for entry in entry_of], np.int64)
 
 
