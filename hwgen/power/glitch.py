@@ -33,6 +33,9 @@ __all__ = ["MAX_INPUTS", "Event", "Gates", "sources", "with_glitches"]
 MAX_INPUTS = 12
 """Cells with more inputs are not simulated."""
 
+# Multiples of it are spread evenly over a turn, however many there are.
+_GOLDEN = 0.6180339887498949
+
 Event = tuple[int, float, int]
 """Cycle, time in ns after its clock edge, and net of a transition."""
 
@@ -258,8 +261,8 @@ class Gates:
         return found
 
 
-def with_glitches(activity: Activity, gates: Gates, cycles: int) -> Activity:
-    """An activity without delays, and the extra toggles of some of its cycles.
+def with_glitches(activity: Activity, gates: Gates, cycles: int | None = None) -> Activity:
+    """An activity without delays, and the extra toggles of its cycles.
 
     Parameters
     ----------
@@ -268,14 +271,16 @@ def with_glitches(activity: Activity, gates: Gates, cycles: int) -> Activity:
     gates
         The netlist.
     cycles
-        How many pairs of consecutive cycles to simulate with delays, spread evenly over all streams; at most all.
+        How many pairs of consecutive cycles to simulate with delays, at most all, which is the default. They are spread
+        over all streams, one drawn from each of so many parts of equal length: at equal distances they would meet some
+        of the turns alone that operands take.
     """
     length, streams, _ = activity.kept.shape
     there = (length - 1) * streams
-    cycles = min(cycles, there)
-    cycle, stream = np.divmod(np.arange(cycles) * there // max(cycles, 1), streams)
-    # Neighbours of other streams are cycles of other tiles: every place in a tile gets its share.
-    stream = (stream + cycle) % streams
+    cycles = there if cycles is None else min(cycles, there)
+    first = np.arange(cycles + 1) * there // max(cycles, 1)
+    drawn = first[:-1] + (np.arange(cycles) * _GOLDEN % 1.0 * np.diff(first)).astype(np.int64)
+    cycle, stream = np.divmod(drawn, streams)
     counts = gates.extra(activity.kept[cycle, stream], activity.kept[cycle + 1, stream])
     return replace(activity, toggles=activity.toggles + counts / max(cycles, 1))
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hwgen.report.schema import Closing, Design, FlowConditions, HalfRate, Operands, Physical, Stimulus
+from hwgen.report.schema import Closing, Cycles, Design, FlowConditions, HalfRate, Operands, Physical, Stimulus
 from hwgen.stats import Estimate
 
 __all__ = [
     "counted",
+    "cycles_words",
     "flow_lines",
     "half_rate_lines",
     "hold_words",
@@ -98,14 +99,21 @@ def hold_words(stimulus: Stimulus) -> str:
     return f" The rows of B stay for {stimulus.hold} steps, those of A are others in each."
 
 
+def cycles_words(cycles: Cycles) -> str:
+    """How many cycles are simulated in a run, and how many of them with gate delays."""
+    if cycles.timed == cycles.settled:
+        return f"{counted(cycles.settled, 'cycle')}, all with gate delays"
+    return f"{counted(cycles.settled, 'cycle')} for what settles, {cycles.timed:,} of them with gate delays"
+
+
 def half_rate_lines(half: HalfRate | None) -> list[str]:
     """How steps at half the rate were fed, as a Markdown list item; none where there are none."""
     if half is None:
         return []
+    scales = "its scales" if half.elements.startswith("mx") else "one scale for each"
     return [
-        f"- Half rate: both operands {half.elements.upper()}, the same kind of tensors with one scale for each,"
-        f" K = {half.depth}; in each run {counted(half.cycles.settled, 'cycle')} for what settles,"
-        f" {half.cycles.timed:,} of them with gate delays."
+        f"- Half rate: both operands {half.elements.upper()}, the same kind of tensors with {scales},"
+        f" K = {half.depth}; in each run {cycles_words(half.cycles)}."
     ]
 
 

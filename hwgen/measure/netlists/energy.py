@@ -95,7 +95,7 @@ def core_activities(
 ) -> tuple[Activity, Activity]:
     """Activity of a core without delays and with glitches; parameters as of `core_energy`."""
     settled = core_activity(gates, config, operands, stimulus)
-    return settled, with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
+    return settled, with_glitches(settled, gates)
 
 
 def lane_activity(
@@ -110,7 +110,7 @@ def lane_activity(
 class AtWork:
     """Toggles of a design at work, glitches included, while it gets other sizes and buffers.
 
-    Its logic is simulated once; only the glitches follow from each timing anew.
+    Its logic is simulated once; only the glitches follow from each timing anew, those of a sample of the cycles.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def lane_energy(
 ) -> dict[tuple[str, str], Consumption]:
     """Energy of a lane array, a new block per cycle; as `core_energy`, the scope being ``lane array``."""
     settled = lane_activity(gates, config, operands, stimulus)
-    timed = with_glitches(settled, gates, stimulus.fitted(config.bounds.lanes).timed)
+    timed = with_glitches(settled, gates)
     return {
         ("lane array", delays): of_activity(gates.netlist, gates.timing, seen)["whole"]
         for delays, seen in (("settled", settled), ("timed", timed))

@@ -51,7 +51,7 @@ class Stimulus:
     size
         Rows of the tensors that the tiles are cut from, at least: the more, the larger the tensor's scale.
     timed
-        Cycles of all these that are simulated with gate delays.
+        Cycles of all these that are simulated with gate delays while sizes are chosen; energies are those of all.
     e1m2
         Share of blocks stored as E1M2, drawn at random, in a format that has them, see `has_shares`; by default each
         block takes the format with the smaller error.
@@ -82,7 +82,7 @@ class Stimulus:
     elements: str | None = None
 
     def fitted(self, macs: int) -> Stimulus:
-        """As many streams and timed cycles as give a netlist of ``macs`` per cycle the same work, within bounds."""
+        """As many streams and timed cycles as give a netlist of ``macs`` a cycle about the same work, within bounds."""
         ratio = _REFERENCE / macs
         streams = int(np.clip(round(self.streams * ratio), min(self.streams, 4), self.streams))
         timed = int(np.clip(round(self.timed * ratio), min(self.timed, 16), 8 * self.timed))
@@ -98,9 +98,9 @@ class Stimulus:
         return -(-self.tiles // turns) * turns * self.steps_per_tile
 
     def cycles(self, config: TensorCoreConfig) -> schema.Cycles:
-        """Cycles that a figure is a mean over: those that settle, and those of them with gate delays."""
+        """Cycles that a figure is a mean over: those that settle, and those of them with gate delays, which are all."""
         settled = self.streams * (self.length(config) - 1)
-        return schema.Cycles(settled=settled, timed=min(self.timed, settled))
+        return schema.Cycles(settled=settled, timed=settled)
 
     def record(self, config: TensorCoreConfig) -> schema.Stimulus:
         """What a report says of the stimulus of a core."""

@@ -27,7 +27,6 @@ CHECKED = _CYCLES * _STREAMS // 2
 _WORKING = 48, 16
 AT_WORK = _WORKING[0] * _WORKING[1]
 """Blocks of the simulation behind an energy."""
-_TIMED = 64
 
 
 @lru_cache(maxsize=4)
@@ -110,4 +109,4 @@ def energy(netlist: Netlist, timing: Timing, config: QuantiserConfig, run: int) 
     chosen = [Batch("drawn", row.view(np.uint32).reshape(cycles, BLOCK), scale) for row in x]
     gates = Gates(netlist, timing)
     settled = simulate(netlist, _inputs(config, chosen), warmup=config.latency, keep=gates.sources)
-    return of_activity(netlist, timing, with_glitches(settled, gates, _TIMED))["whole"]
+    return of_activity(netlist, timing, with_glitches(settled, gates))["whole"]

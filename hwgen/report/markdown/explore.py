@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from hwgen.report.form import counted, flow_lines, number, percent, table
+from hwgen.report.form import counted, cycles_words, flow_lines, number, percent, table
 from hwgen.report.schema import ExplorationReport, Point
 
 __all__ = ["MEANS", "csv", "markdown", "summary"]
@@ -156,7 +156,7 @@ def _conditions(report: ExplorationReport) -> list[str]:
     return [
         *flow_lines(conditions.flow, report.designs),
         f"- Operands: {stimulus.tensors} tensors, seed {stimulus.seed}, each design's in its own format; energy is a"
-        f" mean over {counted(cycles.settled, 'cycle')} of each run, {cycles.timed} of them with gate delays.",
+        f" mean over each run's {cycles_words(cycles)}.",
         f"- Checks: {counted(checked.netlists, 'netlist')}, all that figures at equal clock or area and the fronts rest"
         f" on, gave the golden model's bits on {counted(checked.results, 'random result')} each.",
         "- Spread: 95 % bootstrap interval over the runs; each resample chooses its own best points. Which points there"

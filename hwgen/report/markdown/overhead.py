@@ -6,6 +6,7 @@ import pandas as pd
 
 from hwgen.report.form import (
     counted,
+    cycles_words,
     flow_lines,
     half_rate_lines,
     hold_words,
@@ -344,10 +345,7 @@ def _wires(report: OverheadReport) -> list[str]:
 def _conditions(report: OverheadReport) -> list[str]:
     conditions, cores = report.conditions, report.whole == "core"
     stimulus = conditions.stimulus
-    cycles = "; ".join(
-        f"{scope}: {found.settled:,} cycles for what settles, {found.timed:,} of them with gate delays"
-        for scope, found in conditions.cycles.items()
-    )
+    cycles = "; ".join(f"{scope}: {cycles_words(found)}" for scope, found in conditions.cycles.items())
     checked = "; ".join(
         f"{name} "
         + (f"{counted(found.results, 'result')} and " if cores else "")

@@ -8,6 +8,7 @@ import pandas as pd
 
 from hwgen.report.form import (
     counted,
+    cycles_words,
     flow_lines,
     half_rate_lines,
     hold_words,
@@ -152,8 +153,8 @@ def markdown(report: PowerReport, picture: str) -> str:
         f"- Clock: {clock:g} ns; {met}.",
         f"- Stimulus: {drawn} tensors (seed {stimulus.seed}, others in every run), K = {stimulus.depth}."
         f"{hold_words(stimulus)} In each run"
-        f" {counted(conditions.cycles.settled, 'cycle')} for what settles, {conditions.cycles.timed:,} of them with"
-        " gate delays of the timing analysis, inertial; inputs change with the clock edge. At rest: the second half of"
+        f" {cycles_words(conditions.cycles)}. These are those of the timing analysis, inertial; inputs change with the"
+        " clock edge. At rest: the second half of"
         " each stream.",
         *(f"- Operands of {name} at work: {operand_words(found)}." for name, found in results[0].operands.items()),
         *half_rate_lines(conditions.half_rate),

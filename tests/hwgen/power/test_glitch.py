@@ -215,37 +215,45 @@ def test_registers_change_after_their_own_delay(make, tiny):
     assert len(events) == 8
 
 
-@pytest.mark.parametrize(
-    ("cycles", "pairs"),
-    [
-        (0, []),
-        (1, [(0, 0)]),
-        (2, [(0, 0), (2, 2)]),
-        (6, [(0, 0), (0, 2), (1, 2), (2, 2), (2, 1), (3, 1)]),
-        (12, None),
-        (99, None),
-    ],
-)
-def test_the_cycles_with_delays_are_spread_over_all(cycles, pairs):
-    """Four pairs of cycles of three streams: every second one of twelve, and each row begins a stream further on."""
+class Recorder:
+    """Stands for a netlist of two nets; notes which pairs of cycles are simulated."""
 
-    class Recorder:
-        def extra(self, before, after):
-            self.pairs = [tuple(row.tolist()) for row in before]
-            np.testing.assert_array_equal(after, before + np.array([1, 0]))
-            return np.array([2.0 * len(before), 0.0])
+    def extra(self, before, after):
+        self.pairs = [tuple(row.tolist()) for row in before]
+        np.testing.assert_array_equal(after, before + np.array([1, 0]))
+        return np.array([2.0 * len(before), 0.0])
 
+
+def pairs_of(length, streams, cycles):
+    """The cycles and streams of so many pairs, and what becomes of the toggles."""
     # What is kept of a cycle and a stream says which they are.
-    kept = np.stack(np.meshgrid(np.arange(5), np.arange(3), indexing="ij"), axis=-1).astype(np.uint8)
-    seen = activity.Activity(np.array([0.5, 0.25]), np.zeros(2), [], {}, 5, 3, 4, kept)
+    kept = np.stack(np.meshgrid(np.arange(length), np.arange(streams), indexing="ij"), axis=-1).astype(np.uint8)
+    seen = activity.Activity(np.array([0.5, 0.25]), np.zeros(2), [], {}, length, streams, 4, kept)
     gates = Recorder()
     timed = glitch.with_glitches(seen, gates, cycles)
-    if pairs is None:
-        assert sorted(gates.pairs) == [(cycle, stream) for cycle in range(4) for stream in range(3)]
-    else:
-        assert gates.pairs == pairs
-    assert timed.toggles.tolist() == [2.5 if cycles else 0.5, 0.25]
     assert seen.toggles.tolist() == [0.5, 0.25]
+    return gates.pairs, timed.toggles.tolist()
+
+
+@pytest.mark.parametrize("cycles", [None, 0, 1, 2, 6, 12, 99])
+def test_as_many_cycles_have_delays_as_were_asked_for(cycles):
+    """All of them by default; none twice, and one of each part of them."""
+    pairs, toggles = pairs_of(5, 3, cycles)
+    count = 12 if cycles is None else min(cycles, 12)
+    places = [3 * cycle + stream for cycle, stream in pairs]
+    assert [place * count // 12 for place in places] == list(range(count))
+    assert toggles == [2.5 if count else 0.5, 0.25]
+
+
+@pytest.mark.parametrize(("length", "streams", "cycles"), [(128, 16, 64), (160, 16, 64), (160, 4, 16), (64, 16, 64)])
+def test_the_cycles_with_delays_meet_every_turn_of_the_operands(length, streams, cycles):
+    """Where operands take turns of some cycles, no turn is left out, and none has twice its share."""
+    pairs, _ = pairs_of(length, streams, cycles)
+    for turns in (2, 3, 4, 5):
+        share = np.bincount([cycle % turns for cycle, _ in pairs], minlength=turns) * turns / cycles
+        assert share.min() >= 0.5
+        assert share.max() < 1.75
+    assert len({stream for _, stream in pairs}) == streams
 
 
 def wide(tmp_path, inputs, function=True):
