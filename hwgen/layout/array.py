@@ -31,7 +31,7 @@ from hwgen.layout.problem import Problem, Rows
 from hwgen.layout.technology import Technology
 from hwgen.netlist.graph import Instance, Netlist
 
-__all__ = ["Array", "Grid", "amid_sinks", "around", "array_of", "element_problem", "gaps", "grid_of"]
+__all__ = ["Array", "Grid", "amid_sinks", "around", "array_of", "element_problem", "facing", "gaps", "grid_of"]
 
 _WIDE = 4
 """Elements side by side whose rows are short enough to be driven from an end."""
@@ -249,6 +249,18 @@ def _signals(netlist: Netlist, array: Array) -> np.ndarray:
     while not np.array_equal(further := source[source], source):
         source = further
     return source
+
+
+def facing(pins: Pins, array: Array, grid: Grid) -> Pins:
+    """The same pins, where the cells of elements that are mirrored are so themselves."""
+    if not (pins.x.any() or pins.y.any()):
+        return pins
+    tile = np.where(pins.cell >= 0, array.tile[pins.cell], -1)
+    x, y = (
+        np.where((tile >= 0) & mirrored[tile], -at, at)
+        for at, mirrored in ((pins.x, grid.mirrored_x), (pins.y, grid.mirrored_y))
+    )
+    return replace(pins, x=x, y=y)
 
 
 def element_problem(netlist: Netlist, array: Array, pins: Pins, width: np.ndarray, rows: Rows) -> Problem:

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from hwgen.errors import InputError
-from hwgen.layout.array import around, array_of, element_problem
+from hwgen.layout.array import Array, Grid, around, array_of, element_problem, facing
 from hwgen.layout.detail import improve
 from hwgen.layout.floorplan import density_of
 from hwgen.layout.layout import Layout, copied, lay_out, with_ports
@@ -70,6 +70,8 @@ def adapted(
     if ports != [(port.name, len(port.nets)) for port in layout.netlist.ports.values()]:
         raise InputError(f"{netlist.top}: has other ports than the layout; expected a netlist that changed a little")
     width, pins = widths(netlist, layout.technology, shapes), pins_of(netlist, shapes)
+    if layout.grid is not None and shapes is not None:
+        pins = facing(pins, _array_of(netlist, layout.grid), layout.grid)
     x, y = _begun(layout, netlist, width, pins, places or {})
     if not legal:
         return replace(layout, netlist=netlist, width=width, pins=pins, x=x, y=y)
@@ -142,14 +144,21 @@ def _moved(problem: Problem, x: np.ndarray, y: np.ndarray) -> _Places:
     return site * rows.site, rows.bottom[piece] * rows.height
 
 
+def _array_of(netlist: Netlist, grid: Grid) -> Array:
+    """The elements, as many as the grid has."""
+    array = array_of(netlist)
+    if array.rows * array.columns != len(grid.x):
+        raise InputError(f"{netlist.top}: has other elements than the layout; expected a netlist that changed a little")
+    return array
+
+
 def _moved_array(
     layout: Layout, netlist: Netlist, width: np.ndarray, pins: Pins, x: np.ndarray, y: np.ndarray
 ) -> _Places:
     """Legal places of an array: of one element, copied, and then of the cells around."""
-    grid, array = layout.grid, array_of(netlist)
+    grid = layout.grid
     assert grid is not None
-    if array.rows * array.columns != len(grid.x):
-        raise InputError(f"{netlist.top}: has other elements than the layout; expected a netlist that changed a little")
+    array = _array_of(netlist, grid)
     # The first element, on top at the left, is mirrored in neither way.
     own = slice(array.instances[0][0].first, array.instances[0][0].first + array.size)
     one = element_problem(netlist, array, pins, width, grid.element)

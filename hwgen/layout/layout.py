@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from hwgen.errors import InputError
-from hwgen.layout.array import Array, Grid, amid_sinks, around, array_of, element_problem, grid_of
+from hwgen.layout.array import Array, Grid, amid_sinks, around, array_of, element_problem, facing, grid_of
 from hwgen.layout.clock_tree import ClockTree, clock_tree
 from hwgen.layout.floorplan import UTILISATION, density_of, die_of, port_places
 from hwgen.layout.lef import Shapes
@@ -182,7 +182,7 @@ def lay_out(
     pins = pins_of(netlist, shapes)
     how = _How(placer, density_of(utilisation), seed)
     made = _array if arrangement == "array" else _flat
-    rows, x, y, port_x, port_y, grid = made(netlist, technology, utilisation, width, pins, how)
+    rows, x, y, pins, port_x, port_y, grid = made(netlist, technology, utilisation, width, pins, how)
     return Layout(
         netlist, technology, rows, utilisation, arrangement, placer, seed, width, x, y, pins, port_x, port_y, grid
     )
@@ -203,7 +203,7 @@ class _How:
         return rough(problem, density=self.density, seed=self.seed)
 
 
-_Made = tuple[Rows, np.ndarray, np.ndarray, np.ndarray, np.ndarray, Grid | None]
+_Made = tuple[Rows, np.ndarray, np.ndarray, Pins, np.ndarray, np.ndarray, Grid | None]
 
 
 def _places(
@@ -243,7 +243,7 @@ def _flat(
     # Without ports first: they are then put where the cells want them.
     port_x, port_y = _ports(netlist, pins, rows.die, *how.rough(_without_ports(problem, pins.cell < 0)))
     x, y = how.place(with_ports(problem, pins.port, port_x, port_y))
-    return rows, x, y, port_x, port_y, None
+    return rows, x, y, pins, port_x, port_y, None
 
 
 def _without_ports(problem: Problem, port: np.ndarray) -> Problem:
@@ -286,6 +286,7 @@ def _array(
     """One element placed and copied, then the cells between the elements."""
     array = array_of(netlist)
     grid = grid_of(array, width, technology, utilisation)
+    pins = facing(pins, array, grid)
     one = element_problem(netlist, array, pins, width, grid.element)
     # There is room enough in its box: cells may stand side by side.
     x, y = copied(netlist, array, grid, *how.place(one, density=1.0), one.width)
@@ -296,4 +297,4 @@ def _array(
     centre_x[others], centre_y[others] = how.rough(_without_ports(problem, pins.cell[kept] < 0).pulled(*pulls))
     port_x, port_y = _ports(netlist, pins, grid.die.die, centre_x, centre_y)
     x[others], y[others] = how.place(with_ports(problem, pins.port[kept], port_x, port_y).pulled(*pulls))
-    return grid.die, x, y, port_x, port_y, grid
+    return grid.die, x, y, pins, port_x, port_y, grid

@@ -15,6 +15,7 @@ from hwgen.netlist.graph import Netlist
 __all__ = ["Pins", "pins_of", "widths"]
 
 _ROUND = 0.02
+_SAME = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,18 @@ def widths(netlist: Netlist, technology: Technology, shapes: Shapes | None = Non
     Raises
     ------
     InputError
-        A cell that ``shapes`` does not have, or that is higher than a row.
+        A cell that ``shapes`` does not have, that is higher than a row, or that has another area there.
     """
     found = np.zeros(netlist.n_cells)
     for group in netlist.groups:
         if shapes is not None:
-            sites = shapes.width(group.cell.name, technology) / technology.site
+            wide = shapes.width(group.cell.name, technology)
+            if abs(wide * technology.row_height - group.cell.area) > _SAME * group.cell.area:
+                raise InputError(
+                    f"{shapes.paths[0]}: MACRO {group.cell.name} is {wide:g} by {technology.row_height:g} um; its area"
+                    f" in the library is {group.cell.area:g} um2, expected the same (is the LEF at another scale?)"
+                )
+            sites = wide / technology.site
         else:
             sites = group.cell.area / (technology.row_height * technology.site)
         if not np.isfinite(sites):

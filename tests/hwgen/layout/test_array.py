@@ -5,7 +5,9 @@ import pytest
 
 from hwgen.errors import InputError
 from hwgen.layout.array import Array, amid_sinks, around, array_of, element_problem, gaps, grid_of
+from hwgen.layout.eco import adapted
 from hwgen.layout.layout import lay_out
+from hwgen.layout.lef import Macro, Shapes
 from hwgen.layout.pins import pins_of, widths
 from hwgen.layout.problem import Rows
 from hwgen.layout.technology import Technology
@@ -86,6 +88,28 @@ def test_grid(netlist):
     assert (grid.x + wide <= grid.die.die[0] + 1e-9).all()
     assert (grid.y >= 0).all()
     assert (grid.y + high <= grid.die.die[1] + 1e-9).all()
+
+
+def test_pins_of_mirrored_elements_are_mirrored(netlist, tmp_path):
+    """All equal elements have equal nets inside, wherever on their cells the pins are; so has what changed a little."""
+    macros = {
+        "INV": Macro(0.5, 2.0, {"A": (0.1, 1.5), "Y": (0.45, 0.2)}),
+        "NAND2": Macro(0.75, 2.0, {"A": (0.0, 0.0), "B": (0.1, 1.9), "Y": (0.7, 0.3)}),
+    }
+    shapes = Shapes(macros, None, (tmp_path / "cells.lef",))
+    layout = lay_out(netlist, PLAIN, utilisation=0.5, shapes=shapes)
+    array = array_of(netlist)
+    driven = np.zeros(netlist.n_cells, dtype=np.int64)
+    for group in netlist.groups:
+        driven[group.cells] = group.outputs[:, 0]
+    inside = driven[array.first[:, None] + np.arange(array.size)]
+    inside = inside[:, ~np.isin(inside, netlist.ports["y"].nets).any(axis=0)]
+    assert inside.shape == (8, SIZE)
+    for found in (layout, adapted(layout, netlist, shapes=shapes)):
+        lengths = found.half_perimeter[inside]
+        assert np.ptp(lengths, axis=0).max() < 1e-9
+        assert lengths[0].sum() > 0
+        assert found.pins.x.any()
 
 
 def test_a_wide_array_has_the_room_in_its_middle(make, tiny):

@@ -53,16 +53,20 @@ def test_widths(netlist):
 
 def test_shapes(netlist, tmp_path):
     macros = {
-        "INV": Macro(1.0, 2.0, {"A": (0.25, 1.0), "Y": (0.75, 0.5)}),
-        "NAND2": Macro(1.5, 2.0, {"A": (0.0, 0.0), "B": (0.5, 2.0), "Y": (1.5, 1.0)}),
-        "DFF": Macro(3.0, 2.0, {"CK": (0, 0), "RN": (0, 0), "D": (0.5, 1.0), "Q": (2.5, 1.0)}),
+        "INV": Macro(0.5, 2.0, {"A": (0.125, 1.0), "Y": (0.375, 0.5)}),
+        "NAND2": Macro(0.75, 2.0, {"A": (0.0, 0.0), "B": (0.5, 2.0), "Y": (0.75, 1.0)}),
+        "DFF": Macro(2.0, 2.0, {"CK": (0, 0), "RN": (0, 0), "D": (0.5, 1.0), "Q": (1.5, 1.0)}),
     }
     shapes = Shapes(macros, None, (tmp_path / "cells.lef",))
-    assert sorted(widths(netlist, PLAIN, shapes)) == [1.0, 1.5, 3.0]
+    assert sorted(widths(netlist, PLAIN, shapes)) == [0.5, 0.75, 2.0]
     pins = pins_of(netlist, shapes)
     net = int(netlist.ports["y"].nets[0])
     first = pins.start[net]
-    assert (pins.x[first], pins.y[first]) == (0.75, 0.0)
+    assert (pins.x[first], pins.y[first]) == (0.375, 0.0)
+    larger = {name: Macro(4 * each.width, 4 * each.height, each.pins) for name, each in macros.items()}
+    scaled = Technology("plain", 8.0, 0.25, 0.2, 0.01, "none")
+    with pytest.raises(InputError, match=r"MACRO \w+ is [\d.]+ by 8 um; its area in the library is [\d.]+ um2, "):
+        widths(netlist, scaled, Shapes(larger, None, (tmp_path / "cells.lef",)))
     del macros["DFF"]
     with pytest.raises(InputError, match=r"cells\.lef: no MACRO DFF; it has INV, NAND2"):
         widths(netlist, PLAIN, shapes)
