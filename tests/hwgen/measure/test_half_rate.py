@@ -74,7 +74,7 @@ def test_steps_are_quantised_tensors(hold: int) -> None:
 
 def test_figures_are_of_fp8(measured: Overhead) -> None:
     report = measured.report()
-    assert report.conditions.half_rate == schema.HalfRate("e4m3", 128, {"element": 8, "core": 8}, Cycles(60, 32))
+    assert report.conditions.half_rate == schema.HalfRate("e4m3", 128, {"element": 8, "core": 8}, Cycles(60, 60))
     for scope in ("element", "core"):
         for metric in ("total power", "total power, no glitches", "dynamic power", "leakage power"):
             own, half = (report.find(scope, f"{metric}{end}").values for end in ("", HALF_RATE))
