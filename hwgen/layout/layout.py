@@ -94,8 +94,10 @@ class Layout:
 
     @property
     def length(self) -> np.ndarray:
-        """Length of each net's Steiner tree, shape (n_nets,), um."""
-        return self._trees[0]
+        """Length of each net's Steiner tree, shape (n_nets,), um; 0 for clock nets, see `clock_tree`."""
+        length = self._trees[0].copy()
+        length[self.netlist.clock_nets] = 0.0
+        return length
 
     @cached_property
     def clock_tree(self) -> ClockTree:

@@ -32,7 +32,7 @@ _METRICS = {
     " of an element to one of the same",
     "`leakage power`, `dynamic power`, `total power`": "at the clock of the conditions, glitches included, on tensors"
     " quantised to each design's own format; dynamic is all but leakage",
-    "`wire length`": "um of wire, Steiner trees times the detour, of netlists that are placed; a net counts for the"
+    "`wire length`": "um of signals' wire, Steiner trees times the detour, of placed netlists; a net counts for the"
     " block that drives it",
     "`internal power`, `switching power`, `wires power`, `clock power`, `clock tree power`": "parts of dynamic power:"
     " internal energy of the cells, charging of pins, charging of wires (in reports from before the two were told"
