@@ -94,7 +94,11 @@ def _of_new_operands(report: OverheadReport) -> bool:
     return report.conditions.stimulus.hold == 1
 
 
-_PREFERRED = (_on_the_default, _at_a_clock, _at_the_usual_clock, _of_new_operands)
+def _of_one_search(report: OverheadReport) -> bool:
+    return report.conditions.searches is None
+
+
+_PREFERRED = (_on_the_default, _at_a_clock, _at_the_usual_clock, _of_new_operands, _of_one_search)
 """Of several reports, those of which the first says yes; of several of these, of which the second does; and so on."""
 
 
@@ -149,8 +153,9 @@ def find(configs: Sequence[TensorCoreConfig], directory: Path, beside: Condition
     """Read the report on overheads that holds these configurations: one in ``directory``, else one of the package.
 
     Of several, that on the default library with all its cells; of several of these, that of netlists sized for a clock,
-    not of those as mapped; then at the usual clock of the library, and with new operands in every step. Reports that
-    say the same of the cores are as good as one: a core may have been measured beside several others.
+    not of those as mapped; then at the usual clock of the library, with new operands in every step, and not of several
+    searches. Reports that say the same of the cores are as good as one: a core may have been measured beside several
+    others.
 
     Parameters
     ----------

@@ -217,6 +217,17 @@ def test_the_usual_clock_and_new_operands_go_first(tmp_path):
         find(PAIR[:1], tmp_path)
 
 
+def test_a_study_of_searches_is_no_other_report(tmp_path):
+    """What a core takes is in the report of one search; that of several has the first of these again."""
+    several = changed(area=("um2", 60000.0, 99999.0, (0.6, 0.7)))
+    first = {"search": 0, "slack_ns": 0.0, "lanes": {}, "values": {}, "overheads": {}}
+    several["conditions"]["searches"] = [first, {**first, "search": 1}]
+    (tmp_path / "searches.json").write_text(json.dumps(several))
+    assert find(PAIR, tmp_path).path.name == "searches.json"
+    (tmp_path / "one.json").write_text(json.dumps(overheads()))
+    assert find(PAIR, tmp_path).path.name == "one.json"
+
+
 def test_reports_that_say_the_same_are_as_good_as_one(tmp_path):
     """A core that was measured beside two others."""
     (tmp_path / "a.json").write_text(json.dumps(overheads()))
