@@ -6,6 +6,7 @@ Times are ns, capacitances fF, energies fJ, leakage nW, areas um2 and voltages V
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -31,10 +32,9 @@ class Library:
     name : str
         Of the first file's ``library`` group.
     paths : tuple of str
-    digest : str
-        sha256 over the uncompressed contents (for several files: over their sorted digests).
     digests : tuple of str
-        The same of each file, in the order in which they were given: synthesis reads them in that order.
+        sha256 over the uncompressed contents of each file, in the order in which they were given: synthesis reads them
+        in that order.
     voltage : float
         V.
     cells : dict of str to Cell
@@ -49,7 +49,6 @@ class Library:
 
     name: str
     paths: tuple[str, ...]
-    digest: str
     digests: tuple[str, ...]
     voltage: float
     cells: dict[str, Cell]
@@ -60,6 +59,13 @@ class Library:
     _family: dict[str, tuple[Cell, ...]] | None = field(default=None, init=False, repr=False, compare=False)
     _limits: dict[str, dict[str, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of the file; of several, in whatever order, that over their sorted ones."""
+        if len(self.digests) == 1:
+            return self.digests[0]
+        return hashlib.sha256("".join(sorted(self.digests)).encode()).hexdigest()
 
     @property
     def unused(self) -> list[str]:
@@ -222,14 +228,17 @@ class Library:
                 " (in several files? give them together)"
             )
         for cell in self.cells.values():
-            if not cell.dont_use and cell.area <= 0 and any(pin.function for pin in cell.pins.values()):
+            if cell.dont_use:
+                continue
+            if cell.area <= 0 and any(pin.function for pin in cell.pins.values()):
                 raise InputError(
                     f"{', '.join(self.paths)}: cell {cell.name} has no area; expected one above 0, or --dont-use"
                     f" {cell.name}"
                 )
-            for output in () if cell.dont_use or behaviour(cell) is None else cell.outputs:
+            for output in cell.outputs:
                 pin = cell.pins[output]
-                if pin.function and pin.function.names and not any(any(arc.delay) for arc in pin.arcs):
+                timed = any(any(arc.delay) for arc in pin.arcs)
+                if not timed and pin.function and pin.function.names and behaviour(cell) is not None:
                     raise InputError(
                         f"{', '.join(self.paths)}: output {output} of the cell {cell.name} has no delay; expected"
                         f" tables cell_rise and cell_fall from another pin, or --dont-use {cell.name}"

@@ -161,12 +161,9 @@ def load(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Li
                 )
             cells[cell.name] = cell
             origin[cell.name] = f"{path}:{group.line}"
-    digest = digests[0]
-    if len(digests) > 1:
-        digest = hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
     name = " ".join(files[0].root.names) or Path(names[0]).name
-    given = tuple(names), digest, tuple(digests)
-    return Library(name, *given, files[0].voltage, cells, files[0].units, _read_wire_load(files[0]))
+    first = files[0]
+    return Library(name, tuple(names), tuple(digests), first.voltage, cells, first.units, _read_wire_load(first))
 
 
 def _read_header(file: _File) -> None:

@@ -78,7 +78,7 @@ def ways_of(library: Library, name: str, output: str) -> Ways:
     assert function is not None
     inputs = [pin for pin in cell.inputs if pin in function.names]
     steps, truth = _steps(cell), function.truth(inputs)
-    choices: dict[tuple[tuple[int, ...], ...], tuple[Way, ...]] = {}
+    choices: list[tuple[Way, ...]] = []
     numbers: dict[tuple[tuple[int, ...], ...], int] = {}
     pick = np.zeros((len(inputs), 1 << len(inputs)), dtype=np.uint16)
     for place, pin in enumerate(inputs):
@@ -87,9 +87,11 @@ def ways_of(library: Library, name: str, output: str) -> Ways:
             before = {**after, pin: not after[pin]}
             ways = tuple(_through(cell, steps, output, pin, before, after))
             of = tuple(tuple(map(id, way)) for way in ways)
-            choices[of] = ways
-            pick[place, row] = numbers.setdefault(of, len(numbers))
-    return Ways(inputs, list(choices.values()), pick)
+            if of not in numbers:
+                numbers[of] = len(choices)
+                choices.append(ways)
+            pick[place, row] = numbers[of]
+    return Ways(inputs, choices, pick)
 
 
 def clocked_ways(cell: Cell, output: str, edge: int) -> list[Way]:

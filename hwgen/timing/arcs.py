@@ -122,20 +122,11 @@ class CellArc(NamedTuple):
 
 
 def cell_arcs(cell: Cell) -> Iterator[CellArc]:
-    """The timing arcs of a cell: one for each condition under which the library gives it; none of a clock gate.
-
-    Arcs to outputs that follow other outputs come behind all others.
-
-    Raises
-    ------
-    InputError
-        Outputs follow one another in a circle.
-    """
+    """The timing arcs of a cell: one for each condition under which the library gives it; none of a clock gate."""
     if cell.clock_gate is not None:
         return
-    pins, rank = [*cell.inputs, *cell.outputs], ranks(cell)
-    for target in sorted(range(len(cell.outputs)), key=rank.__getitem__):
-        output = cell.outputs[target]
+    pins = [*cell.inputs, *cell.outputs]
+    for target, output in enumerate(cell.outputs):
         for arc in cell.pins[output].arcs:
             if arc.related_pin not in pins:
                 continue

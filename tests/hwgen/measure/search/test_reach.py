@@ -415,20 +415,26 @@ def test_a_design_is_tried_by_what_was_found_for_another(monkeypatch: pytest.Mon
     assert found.builds == len(seen) > alone.builds
 
 
+def found_apart(monkeypatch: pytest.MonkeyPatch, delay: Delay) -> tuple[TensorCoreConfig, Selected, Selected, Selected]:
+    """A configuration, what is found for it, what for another one, and the same of that by `prefix` alone."""
+    own = NAMED["nvfp4-small"]
+    alone, _ = searched(monkeypatch, delay, configs={own.name: own})
+    other, _ = searched(monkeypatch, delay, configs={"mixfp4-small": NAMED["mixfp4-small"]})
+    prefix = {key: dict.fromkeys(chosen, RECIPES["prefix"]) for key, chosen in other.chosen.items()}
+    return own, alone, other, dataclasses.replace(other, chosen=prefix)
+
+
 def test_what_was_found_is_tried_again_by_what_others_take(monkeypatch: pytest.MonkeyPatch) -> None:
     def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
         COST["area"] = 100.0 if design.config.rows == 1 else 130.0
         return 1.0
 
     monkeypatch.setitem(COST, "area", 100.0)
-    own = NAMED["nvfp4-small"]
-    alone, _ = searched(monkeypatch, delay, configs={own.name: own})
-    other, _ = searched(monkeypatch, delay, configs={"mixfp4-small": NAMED["mixfp4-small"]})
-    fast = {key: dict.fromkeys(chosen, RECIPES["prefix"]) for key, chosen in other.chosen.items()}
+    own, alone, other, fast = found_apart(monkeypatch, delay)
     aim = Aim(CLOCK, Physical(), Stimulus())
     same = exchanged(own, alone, [other], AMONG, aim, Adding(CELLS))
     assert (same.configs, same.chosen, same.lane_arrays) == (alone.configs, alone.chosen, alone.lane_arrays)
-    found = exchanged(own, alone, [other, dataclasses.replace(other, chosen=fast)], AMONG, aim, Adding(CELLS))
+    found = exchanged(own, alone, [other, fast], AMONG, aim, Adding(CELLS))
     assert {how.name for chosen in found.chosen.values() for how in chosen.values()} == {"prefix"}
     assert {config.name for config in found.configs.values()} == {own.name}
     assert found.builds > alone.builds
@@ -445,12 +451,9 @@ def test_the_mean_of_more_draws_decides_on_what_others_take(
         return 1.0
 
     monkeypatch.setitem(COST, "prefix", 110.0)
-    own = NAMED["nvfp4-small"]
-    alone, _ = searched(monkeypatch, delay, configs={own.name: own})
-    other, _ = searched(monkeypatch, delay, configs={"mixfp4-small": NAMED["mixfp4-small"]})
-    lucky = {key: dict.fromkeys(chosen, RECIPES["prefix"]) for key, chosen in other.chosen.items()}
+    own, alone, _, lucky = found_apart(monkeypatch, delay)
     aim = Aim(CLOCK, Physical(), Stimulus())
-    found = exchanged(own, alone, [dataclasses.replace(other, chosen=lucky)], AMONG, aim, Adding(CELLS))
+    found = exchanged(own, alone, [lucky], AMONG, aim, Adding(CELLS))
     assert {how.name for chosen in found.chosen.values() for how in chosen.values()} == {taken}
 
 
