@@ -216,7 +216,7 @@ def command(
         measured,
         built,
         workload,
-        {"phase": phase, "batch": batch, "sequence": sequence},
+        {"phase": phase, "batch": batch if "sequences" in workload.symbols else 1, "sequence": sequence},
         rerouted if workload.routed else None,
     )
     exports = {
@@ -237,9 +237,22 @@ def command(
 
 def _check_options(context: click.Context, workload: Workload, source: Path | str | None) -> None:
     """Refuse options that a workload has nothing for."""
-    for option in ("phase", "batch", "sequence"):
-        if workload.tokens is None and given(context, option):
-            raise InputError(f"--{option}: GEMM list {str(source)!r} has no symbols; leave it out")
+    prefill = context.params["phase"] == "prefill"
+    # In decode a sequence has one query, however long it is.
+    read_by = {
+        "phase": {"queries"},
+        "batch": {"sequences"},
+        "sequence": {"context", "queries"} if prefill else {"context"},
+    }
+    for option, symbols in read_by.items():
+        if given(context, option) and not symbols & workload.symbols:
+            names = " or ".join(repr(name) for name in sorted(symbols))
+            where = "" if option != "sequence" or prefill else ", in decode"
+            raise InputError(
+                f"--{option}: no size of GEMM list {str(source)!r} has the symbol {names}{where}; leave it out"
+            )
+    if (attention := context.params["attention"]) is not None and "scores" not in workload.roles:
+        raise InputError(f"--attention {attention}: {source} has no GEMM of the role 'scores'; leave it out")
     if (routing := context.params["routing"]) is not None and not workload.routed:
         raise InputError(f"--experts {routing}: {source} has no experts; leave it out")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hwgen.config.dots import CARRY_SAVE, DOTS
 from hwgen.config.reserved import RESERVED
-from hwgen.config.slots import HALF_SCALES, NO_HALF_SCALE, NO_SLOT, SCALED_GROUPS, SLOTS, unfit
+from hwgen.config.slots import HALF_SCALES, NO_HALF_SCALE, NO_SLOT, SCALED_ELEMENTS, SCALED_GROUPS, SLOTS, unfit
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds, Formats
 
@@ -317,7 +317,7 @@ class TensorCoreConfig:
         if self.groups not in SCALED_GROUPS:
             allowed = f"{', '.join(map(str, SCALED_GROUPS[:-1]))} or {SCALED_GROUPS[-1]}"
             raise InputError(
-                f"half_scale = {self.half_scale!r}: a scale is for 32 elements, and a step has"
+                f"half_scale = {self.half_scale!r}: a scale is for {SCALED_ELEMENTS} elements, and a step has"
                 f" {self.groups * self.slots}; use groups = {allowed}, not {self.groups}"
             )
         if self.anticipated:

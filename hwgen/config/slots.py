@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hwgen.formats import BlockFormat
 
-__all__ = ["HALF_SCALES", "NO_HALF_SCALE", "NO_SLOT", "SCALED_GROUPS", "SLOTS", "unfit"]
+__all__ = ["HALF_SCALES", "NO_HALF_SCALE", "NO_SLOT", "SCALED_ELEMENTS", "SCALED_GROUPS", "SLOTS", "unfit"]
 
 NO_SLOT = "none"
 
@@ -15,6 +15,9 @@ NO_HALF_SCALE = "none"
 
 HALF_SCALES = (NO_HALF_SCALE, "e8m0")
 """Scales of rows at half the rate: none, or one E8M0 byte for each row and each 32 elements along K."""
+
+SCALED_ELEMENTS = 32
+"""Elements along K that have one scale, at half the rate."""
 
 SCALED_GROUPS = (1, 2, 4)
 """Groups with which steps at half the rate have one scale a row: 32 elements are whole steps."""

@@ -36,6 +36,9 @@ The memory is a model, and hwgen builds none of it either:
   and come back.
 - A pass of the quantiser reads and writes DRAM at full rate when the GEMM is done; it does not hold anything up.
 - Every product begins in an empty pipeline and an empty buffer; those of one batch follow without a break.
+- Products of a batch are spread evenly: on an arrangement of 37 a batch of 128 is four groups of 32. Buffer and
+  bandwidth are shared by the products that there are. Where the last group has fewer its loads and stores are shorter,
+  while its steps come as those of the others.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.cost.gemms import Gemms, product
 from hwgen.cost.results import PARTIAL_BYTES, Results, plain
-from hwgen.cost.schedule import core_cycles, steps_per_tile
+from hwgen.cost.schedule import core_cycles, row_bytes, step_bytes, steps_per_tile
 from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
 
@@ -108,7 +111,7 @@ class Arrangement:
     Parameters
     ----------
     batch
-        Products of the batch at once.
+        Products of the batch at once, at most.
     rows, columns
         Cores along M and along N of each product.
     """
@@ -229,7 +232,14 @@ def arrange(config: TensorCoreConfig, gemms: Gemms, cores: int, memory: Memory) 
         tried = fixed(gemms, batch, rows, columns)
         tiling = _tiling(config, gemms, tried, memory)
         # Rows read, as a float: what nobody would choose may be too many to count.
-        cycles, reads = tiling.cycles, tiling.tiles * tiling.fed * np.asarray(tiling.deep, float)
+        cycles = tiling.cycles
+        reads = (
+            tiling.tiles_m
+            * tiling.tiles_n
+            * gemms.batch
+            * (tiling.fed // tiling.at_once)
+            * np.asarray(tiling.deep, float)
+        )
         chosen = [tried.batch, tried.rows, tried.columns]
         if best is not None:
             better = (cycles < best[0]) | ((cycles == best[0]) & (reads < best[1]))
@@ -253,12 +263,14 @@ class _Tiling:
     tiles_m: _Ints
     tiles_n: _Ints
     turns: _Ints  # groups of products at once
+    at_once: _Ints  # products in a group
+    left: _Floats  # those in the last group, as a share of that
     deep: _Ints
     period: _Ints
     steps: _Ints
     cycles: _Ints
     fed: _Ints  # rows of A and B in a step
-    fed_bytes: _Ints  # what they take
+    fed_bytes: _Ints  # what those of one product take
 
     @property
     def tiles(self) -> _Ints:
@@ -270,16 +282,18 @@ def _tiling(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, me
     rows, columns = arrangement.rows * config.rows, arrangement.columns * config.columns
     tiles_m, tiles_n = _ceil(gemms.m, rows), _ceil(gemms.n, columns)
     turns = _ceil(gemms.batch, arrangement.batch)
+    at_once = _ceil(gemms.batch, turns)
     deep = steps_per_tile(config, gemms)
     tiles = tiles_m * tiles_n * turns
-    fed = arrangement.batch * (rows + columns)
-    of_fp4 = rows * config.a.stored_bytes + columns * config.b.stored_bytes
-    fed_bytes = arrangement.batch * config.groups * np.where(gemms.half, (rows + columns) * config.slots, of_fp4)
+    fed = at_once * (rows + columns)
+    fed_bytes = rows * step_bytes(config, gemms, config.a) + columns * step_bytes(config, gemms, config.b)
     period = np.maximum(np.ceil(fed * config.depth / memory.operands_per_cycle), 1).astype(np.int64)
     return _Tiling(
         tiles_m,
         tiles_n,
         turns,
+        at_once,
+        (gemms.batch - (turns - 1) * at_once) / at_once,
         deep,
         period,
         _ceil(tiles, config.interleave) * config.interleave * deep,
@@ -322,14 +336,12 @@ def _sides(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, til
     """A and B."""
 
     def side(form: BlockFormat, size: _Ints, tiles: _Ints, height: _Ints) -> _Side:
-        # At half the rate an element is a byte, and there are no scales.
-        row_bytes = np.where(gemms.half, gemms.k, _ceil(gemms.k, form.size) * form.stored_bytes)
-        step_bytes = config.groups * np.where(gemms.half, config.slots, form.stored_bytes)
+        row = row_bytes(config, gemms.half, gemms.k, form)
         return _Side(
             tiles=tiles,
-            total_bytes=size * row_bytes,
-            band_bytes=np.minimum(size, height) * row_bytes.astype(float),
-            step_bytes=height.astype(float) * step_bytes,
+            total_bytes=size * row,
+            band_bytes=np.minimum(size, height) * row.astype(float),
+            step_bytes=height.astype(float) * step_bytes(config, gemms, form),
         )
 
     return (
@@ -389,7 +401,7 @@ def _orders(
     fused = results.partial > 0
     after = results.scores >= 0
     share = np.where(fused | after, 0.25, 1.0)
-    usable = memory.usable_bytes * share / arrangement.batch
+    usable = memory.usable_bytes * share / tiling.at_once
     rows, columns = arrangement.rows * config.rows, arrangement.columns * config.columns
     a = replace(a, band_bytes=a.band_bytes + np.minimum(gemms.m, rows) * results.partial)
     turns, deep = config.interleave, tiling.deep
@@ -410,7 +422,7 @@ def _orders(
         held = max(float((a.band_bytes + passing)[place]), 0.5 * PARTIAL_BYTES * turns * float((rows * columns)[place]))
         steps = float(passing[place] if after[place] else turns * (a.step_bytes + b.step_bytes)[place])
         least = held if fused[place] else steps
-        need = least * arrangement.batch[place] / share[place] * (2 if memory.double_buffered else 1)
+        need = least * tiling.at_once[place] / share[place] * (2 if memory.double_buffered else 1)
         what = "fused attention" if share[place] < 1 else "one step of every core"
         raise InputError(
             f"a buffer of {_bytes(memory.buffer_bytes)}: {what} needs {_bytes(need)}"
@@ -440,51 +452,84 @@ def _bytes(number: float) -> str:
 
 
 def _cycles(
-    order: _Order, tile: _Floats, stored: _Floats, products: _Ints, per_cycle: _Floats, double_buffered: bool
+    order: _Order,
+    tile: _Floats,
+    stored: _Floats,
+    products: _Ints,
+    left: _Floats,
+    per_cycle: _Floats,
+    double_buffered: bool,
 ) -> _Floats:
-    """Cycles of all products; ``tile`` are those of the work on a tile, ``stored`` the bytes of its results."""
+    """Cycles of all products; ``tile`` are those of the work on a tile, ``stored`` the bytes of its results.
+
+    Loads and stores of the last product are ``left`` times those of the others.
+    """
     full = order.groups - 1  # and a last one, which may be shorter
-    load = order.each / per_cycle
 
-    def group(size: _Ints | _Floats) -> tuple[_Floats, _Floats, _Floats]:
-        """Work and store of each phase, and the load of the first."""
-        share = size * order.part
-        return share * tile, share * stored / per_cycle, size * order.first / per_cycle + load
+    def group(size: _Ints | _Floats, share: _Floats | float) -> _Group:
+        works = size * order.part
+        load = share * order.each / per_cycle
+        return _Group(
+            works * tile, load, share * works * stored / per_cycle, share * size * order.first / per_cycle + load
+        )
 
-    works, stores, opens = group(order.size)
-    last_work, last_store, last_open = group(order.last_size)
+    whole, short = group(order.size, 1.0), group(order.last_size, 1.0)
+    last_whole, last_short = group(order.size, left), group(order.last_size, left)
     if not double_buffered:
-        whole = full * (opens - load + order.phases * (load + works + stores))
-        last = last_open - load + order.phases * (load + last_work + last_store)
-        return products * (whole + last)
+        times = [
+            full * _one_by_one(one, order.phases) + _one_by_one(other, order.phases)
+            for one, other in ((whole, short), (last_whole, last_short))
+        ]
+        return (products - 1) * times[0] + times[1]
 
-    def during(work: _Floats, store: _Floats, before: _Floats | int, after: _Floats | int) -> _Floats:
+    def during(which: _Group, before: _Floats | float, after: _Floats | float) -> _Floats:
         """A group: ``before`` is stored in its first phase, ``after`` loaded in its last, its own in between."""
         several = (
-            np.maximum(work, load + before)
-            + (order.phases - 2) * np.maximum(work, load + store)
-            + np.maximum(work, after + store)
+            np.maximum(which.work, which.load + before)
+            + (order.phases - 2) * np.maximum(which.work, which.load + which.store)
+            + np.maximum(which.work, after + which.store)
         )
-        return np.where(order.phases > 1, several, np.maximum(work, after + before))
+        return np.where(order.phases > 1, several, np.maximum(which.work, after + before))
 
-    more = products - 1
-    single = np.where(
-        more > 0,
-        during(last_work, last_store, 0, last_open)
-        + (more - 1) * during(last_work, last_store, last_store, last_open)
-        + during(last_work, last_store, last_store, 0),
-        during(last_work, last_store, 0, 0),
-    )
-    second = np.where(full > 1, opens, last_open)
+    def between(one: _Group, other: _Group, before: _Floats | float, after: _Floats | float) -> _Floats:
+        """All groups of a product: ``one`` is a full group, ``other`` the last."""
+        second = np.where(full > 1, one.opens, other.opens)
+        several = (
+            during(one, before, second)
+            + np.maximum(full - 2, 0) * during(one, one.store, one.opens)
+            + np.where(full > 1, during(one, one.store, other.opens), 0)
+            + during(other, one.store, after)
+        )
+        return np.where(full > 0, several, during(other, before, after))
+
+    opens = np.where(full > 0, whole.opens, short.opens)
+    last_opens = np.where(full > 0, last_whole.opens, last_short.opens)
+    alone = opens + between(whole, short, 0, 0) + short.store
+    more = products - 2  # besides the first and the last
     several = (
-        during(works, stores, 0, second)
-        + more * during(works, stores, last_store, second)
-        + products * np.maximum(full - 2, 0) * during(works, stores, stores, opens)
-        + products * np.where(full > 1, during(works, stores, stores, last_open), 0)
-        + more * during(last_work, last_store, stores, opens)
-        + during(last_work, last_store, stores, 0)
+        opens
+        + between(whole, short, 0, np.where(more > 0, opens, last_opens))
+        + np.maximum(more - 1, 0) * between(whole, short, short.store, opens)
+        + np.where(more > 0, between(whole, short, short.store, last_opens), 0)
+        + between(last_whole, last_short, short.store, 0)
+        + last_short.store
     )
-    return np.where(full > 0, opens + several, last_open + single) + last_store
+    return np.where(products > 1, several, alone)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Cycles of a group of phases: work, load and store of each, and the load of the first."""
+
+    work: _Floats
+    load: _Floats
+    store: _Floats
+    opens: _Floats
+
+
+def _one_by_one(group: _Group, phases: _Ints) -> _Floats:
+    """Cycles of a group where loads, work and stores follow one another."""
+    return group.opens - group.load + phases * (group.load + group.work + group.store)
 
 
 def _attention(
@@ -510,7 +555,7 @@ def _attention(
     _, b = _sides(config, of, taken(arrangement, after), taken(tiling, after))
     order = _after_scores(tiling.deep[after], tiling.tiles_m[after], b, groups[scores])
     # Columns of a block of scores.
-    room = 0.5 * memory.usable_bytes / arrangement.batch[scores]
+    room = 0.5 * memory.usable_bytes / tiling.at_once[scores]
     width = np.floor(room / (arrangement.rows[scores] * config.rows * PARTIAL_BYTES))
     blocks = np.ceil(gemms.n[scores] / width).astype(np.int64)
     partial = np.zeros(len(gemms), np.int64)
@@ -552,12 +597,12 @@ def run(
     tiling = _tiling(config, gemms, arrangement, memory)
     orders = _orders(config, gemms, arrangement, tiling, memory, results)
     rate = memory.dram_bytes_per_second * clock_ns * 1e-9
-    per_cycle = rate / arrangement.batch
+    per_cycle = rate / tiling.at_once
     passes = tiling.tiles_m * tiling.tiles_n
     tile = (tiling.cycles - config.latency) / (passes * tiling.turns)
     stored = results.written / passes
     times = np.array(
-        [_cycles(order, tile, stored, tiling.turns, per_cycle, memory.double_buffered) for order in orders]
+        [_cycles(order, tile, stored, tiling.turns, tiling.left, per_cycle, memory.double_buffered) for order in orders]
     )
     traffic = np.array([np.where(order.fits, order.reads, np.inf) for order in orders])
     least = traffic == traffic.min(axis=0)
@@ -569,9 +614,15 @@ def run(
     if len(after):
         chosen[after], reads[after] = ORDERS.index("fused"), order.reads
         cycles[after] = _cycles(
-            order, tile[after], stored[after], tiling.turns[after], per_cycle[after], memory.double_buffered
+            order,
+            tile[after],
+            stored[after],
+            tiling.turns[after],
+            tiling.left[after],
+            per_cycle[after],
+            memory.double_buffered,
         )
-    fed = product(tiling.tiles, tiling.deep, tiling.fed_bytes)
+    fed = product(passes, gemms.batch, tiling.deep, tiling.fed_bytes)
     loaded = product(reads, gemms.batch)
     again, back = product(results.pass_read, gemms.batch), product(results.pass_written, gemms.batch)
     read, written = loaded + again, product(results.written, gemms.batch) + back

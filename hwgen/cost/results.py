@@ -8,8 +8,8 @@ A later GEMM reads its operands in a block format, so that every result but logi
 ``fp32``       the same with FP32
 =============  ===================================================================================
 
-A result has the format that the next GEMM of the list reads: FP8 without block scales before one at half the rate, else
-the block format of the cores.
+A result has the format that the next GEMM of the list reads: FP8 before one at half the rate, with the scales that the
+cores have there, else the block format of the cores.
 
 With fused attention the scores of a block of context stay in the buffer: the values GEMM takes them from there.
 Without, they go to DRAM and come back as any other result.
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.cost.gemms import Gemms, product
+from hwgen.cost.schedule import row_bytes
 
 __all__ = ["ATTENTION", "BYTES", "PARTIAL_BYTES", "RESULTS", "Results", "element_bytes", "plain", "results_of"]
 
@@ -121,9 +122,8 @@ def results_of(
     stays[scores[scores >= 0]] = True
     on_chip = precision == "quantised"
     logits = role == "logits"
-    blocks = -(-operands // config.a.size)
     read_at_half_rate = np.append(gemms.half, False)[readers]
-    stored = product(gemms.m, np.where(read_at_half_rate, operands, blocks * config.a.stored_bytes))
+    stored = product(gemms.m, row_bytes(config, read_at_half_rate, operands, config.a))
     raw = product(gemms.m, gemms.n, BYTES["bf16" if on_chip else precision])
     passes = ~stays & ~logits & (not on_chip)
     return Results(

@@ -48,7 +48,7 @@ import io
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -119,7 +119,10 @@ class Workload:
     notes
         Why each has its shape.
     tokens
-        Tokens that a pass works on; None where a list does not say.
+        Tokens that a pass works on; None where a list does not say. Sizes with ``queries`` and without ``sequences``
+        are of one sequence.
+    symbols
+        Those that sizes are written with; ``tokens`` counts as ``sequences`` and ``queries``.
     roles
         Of each, one of `ROLES`.
     operands
@@ -142,6 +145,7 @@ class Workload:
     count: NDArray[np.int64]
     notes: tuple[str, ...]
     tokens: int | None
+    symbols: frozenset[str]
     roles: tuple[str, ...]
     operands: NDArray[np.int64]
     readers: NDArray[np.int64]
@@ -300,12 +304,13 @@ def _workload(
     half: list[bool] = []
     entry_of: list[int] = []
     scores: Mapping[str, int] | None = None
-    symbolic = routed = False
+    used: set[str] = set()
+    routed = False
     for number, entry in enumerate(entries, start=1):
         name, where = _named(label, number, entry, first)
         first[name] = number
         size = {key: _product(where, key, entry[key], symbols) for key in _SIZES if key in entry}
-        symbolic |= any(isinstance(entry.get(key), str) and re.search("[a-z]", entry[key]) for key in _SIZES)
+        used |= {word for key in size if isinstance(entry[key], str) for word in re.findall("[a-z]+", entry[key])}
         size = {"batch": 1, "count": 1, **size}
         role = _role(where, entry.get("role", ROLES[0]), size, scores)
         scores = size if role == "scores" else scores
@@ -330,7 +335,8 @@ def _workload(
         gemms=Gemms.of(shapes, half),
         count=np.array(counts, np.int64),
         notes=tuple(notes),
-        tokens=symbols["tokens"] if symbolic else None,
+        tokens=_tokens(used, symbols),
+        symbols=frozenset(used - {"tokens"} | ({"sequences", "queries"} if "tokens" in used else set())),
         roles=tuple(roles),
         operands=np.array(operands, np.int64),
         readers=_readers(entry_of, roles),
@@ -338,6 +344,13 @@ def _workload(
         routing=routing,
         listed_half=np.array(half),
     )
+
+
+def _tokens(used: Collection[str], symbols: Mapping[str, int]) -> int | None:
+    """Tokens that a pass works on, by the symbols that its sizes are written with."""
+    if {"sequences", "tokens"} & {*used}:
+        return symbols["tokens"]
+    return symbols["queries"] if "queries" in used else None
 
 
 def _readers(entry_of: Sequence[int], roles: Sequence[str]) -> NDArray[np.int64]:

@@ -204,13 +204,34 @@ def test_numbers_whose_squares_are_zero_are_no_signal(refused: Refused) -> None:
     assert "holds nothing but zeros, or numbers whose squares are" in refused("error", "--file", "x.npy")
 
 
-def test_a_list_without_symbols_asks_for_no_tokens(refused: Refused) -> None:
+@pytest.mark.parametrize(
+    ("size", "options", "symbols"),
+    [
+        ("64", ("--phase=prefill",), "'queries'"),
+        ("64", ("--batch=7",), "'sequences'"),
+        ("context", ("--batch=7",), "'sequences'"),
+        ("context", ("--phase=decode",), "'queries'"),
+        ("queries", ("--batch=7",), "'sequences'"),
+        ("sequences", ("--phase=prefill", "--sequence=3"), "'queries'"),
+        ("64", ("--sequence=3",), "'context', in decode"),
+        ("tokens", ("--sequence=3",), "'context', in decode"),
+    ],
+)
+def test_a_list_asks_for_no_symbols_that_it_has_not(
+    refused: Refused, size: str, options: tuple[str, ...], symbols: str
+) -> None:
+    Path("list.csv").write_text(f"name,m,n,k\na,{size},64,64\n")
+    name = next(option.partition("=")[0] for option in options if symbols != "'queries'" or "phase" in option)
+    assert refused("cost", "--gemms", "list.csv", "--config", "mixfp4-small", *options) == (
+        f"{name}: no size of GEMM list 'list.csv' has the symbol {symbols}; leave it out"
+    )
+
+
+def test_a_list_without_scores_asks_for_no_attention(refused: Refused) -> None:
     Path("list.csv").write_text("name,m,n,k\na,64,64,64\n")
-    for option in ("--phase=prefill", "--batch=7", "--sequence=3"):
-        name = option.partition("=")[0]
-        assert refused("cost", "--gemms", "list.csv", "--config", "mixfp4-small", option) == (
-            f"{name}: GEMM list 'list.csv' has no symbols; leave it out"
-        )
+    assert refused("cost", "--gemms", "list.csv", "--config", "mixfp4-small", "--attention=unfused") == (
+        "--attention unfused: list.csv has no GEMM of the role 'scores'; leave it out"
+    )
 
 
 def test_a_table_of_one_gemm_is_no_list(refused: Refused) -> None:

@@ -308,7 +308,8 @@ def _sensitivity(measured: MeasuredCores, machine: Machine, workload: Workload) 
     ]
     for what, unit, value, cores, rate in varied:
         memory = replace(machine.memory, dram_bytes_per_second=rate)
-        other = replace(machine, cores=cores, memory=memory, shape=machine.shape if what == BANDWIDTH else None)
+        shape = machine.shape if cores == machine.cores else None
+        other = replace(machine, cores=cores, memory=memory, shape=shape)
         if found_pass := whole(measured, other, workload):
             found.append(
                 schema.Sensitivity(

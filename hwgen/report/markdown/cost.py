@@ -196,8 +196,8 @@ _HALF_RATE = {"attention": "scores and values", "listed": "GEMMs of which the li
 _IDLE = {"gated": "have their clock off while others step", "stepping": "step like the others"}
 
 
-def _assumed(conditions: CostConditions, assumed: Assumptions) -> list[str]:
-    """What is assumed, and what is left out."""
+def _assumed(conditions: CostConditions, assumed: Assumptions, fp8: str) -> list[str]:
+    """What is assumed, and what is left out; ``fp8`` is what steps at half the rate are in."""
     memory = conditions.memory
     flops = 2 * conditions.cores * conditions.macs_per_step / conditions.clock_ns * 1e9
     lines = [
@@ -208,7 +208,7 @@ def _assumed(conditions: CostConditions, assumed: Assumptions) -> list[str]:
         *([f"- Experts: {_EXPERTS[assumed.experts]}."] if assumed.experts else []),
         *(
             [
-                f"- Half rate: {_HALF_RATE[assumed.half_rate]} are in FP8 without block scales, and so is what they"
+                f"- Half rate: {_HALF_RATE[assumed.half_rate]} are in {fp8}, and so is what they"
                 " read. What writes FP8 is not counted: it is the same for every format."
             ]
             if assumed.half_rate
@@ -245,6 +245,8 @@ def _conditions(report: CostReport) -> list[str]:
     workload, measured, memory = conditions.workload, conditions.measured, conditions.memory
     costs, tools = conditions.energy_costs, conditions.tools
     shape = conditions.arrangement
+    scaled = any(design.settings.get("half_scale") == "e8m0" for design in report.designs)
+    fp8 = "MXFP8, with a scale for 32 elements" if scaled else "FP8 without block scales"
     how = (
         "arranged for each GEMM to take the fewest cycles without DRAM"
         if shape is None
@@ -263,7 +265,7 @@ def _conditions(report: CostReport) -> list[str]:
         f" DRAM {quantity(memory.dram_bytes_per_second, 'B/s')}; results of {memory.result_bytes:g} bytes.",
         f"- Memory's energy: {costs.buffer_pj_per_byte:g} pJ per byte of the buffer,"
         f" {costs.dram_pj_per_byte:g} pJ per byte of DRAM; for the sources of the defaults see docs/cost.md.",
-        *(_assumed(conditions, conditions.assumptions) if conditions.assumptions else []),
+        *(_assumed(conditions, conditions.assumptions, fp8) if conditions.assumptions else []),
         f"- Tools: hwgen {tools.hwgen}, numpy {tools.numpy}.",
     ]
     return lines
@@ -309,6 +311,8 @@ def markdown(report: CostReport, picture: str) -> str:
     for varied in (BANDWIDTH, CORES):
         lines += ["", f"## Sensitivity to {varied if varied == BANDWIDTH else 'the number of cores'}", ""]
         lines += _sensitivity(report, varied)
+        if varied == CORES and report.conditions.arrangement is not None:
+            lines += ["", "Other numbers of cores are arranged anew for each GEMM."]
     if report.alternatives:
         lines += ["", "## What the assumptions change", "", *_alternatives(report), ""]
         lines += ["In bold: what this report assumes. Each other row changes one assumption alone."]

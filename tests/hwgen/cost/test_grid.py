@@ -27,15 +27,17 @@ def up(value, by):
 def simulated(config, shape, arrangement, memory):
     """Cycles and bytes read in every order that fits: one phase after another, as the docstring of the model says."""
     m, n, k, batch = shape
-    at_once, rows, columns = arrangement
+    most, rows, columns = arrangement
     height, width = rows * config.rows, columns * config.columns
-    tiles_m, tiles_n, deep, products = up(m, height), up(n, width), up(k, config.depth), up(batch, at_once)
+    tiles_m, tiles_n, deep, products = up(m, height), up(n, width), up(k, config.depth), up(batch, most)
+    at_once = up(batch, products)
+    last = batch - (products - 1) * at_once
     row = up(k, 16) * 9
     period = max(1, math.ceil(at_once * (height + width) * config.depth / memory.operands_per_cycle))
     total = stream(config, last_steps(config, tiles_m * tiles_n * products, deep), period=period).cycles
     tile = (total - config.latency) / (tiles_m * tiles_n * products)
     usable = memory.buffer_bytes / (2 if memory.double_buffered else 1) / at_once
-    rate = memory.dram_bytes_per_second * CLOCK_NS * 1e-9 / at_once
+    rate = memory.dram_bytes_per_second * CLOCK_NS * 1e-9
     store = m * n * 4 / (tiles_m * tiles_n)
     turns = config.interleave
     found = {}
@@ -68,7 +70,11 @@ def simulated(config, shape, arrangement, memory):
         found["stream"] = [(tile / deep, load, store / deep)] * count, load * count
     times = {}
     for order, (phases, read) in found.items():
-        everything = phases * products
+        everything = [
+            (work, load * present, store * present)
+            for present in [at_once] * (products - 1) + [last]
+            for work, load, store in phases
+        ]
         if memory.double_buffered:
             time = everything[0][1] / rate
             for index, (work, _, _) in enumerate(everything):
@@ -95,7 +101,7 @@ memories = st.builds(
 @given(
     config=st.sampled_from([PLAIN, DEEP]),
     shape=st.tuples(st.integers(1, 40), st.integers(1, 60), st.integers(1, 300), st.integers(1, 5)),
-    arrangement=st.tuples(st.integers(1, 2), st.integers(1, 3), st.integers(1, 3)),
+    arrangement=st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3)),
     memory=memories,
 )
 def test_every_phase_simulated(config, shape, arrangement, memory):
@@ -144,6 +150,21 @@ def test_chosen_arrangements_have_the_fewest_cycles():
     np.testing.assert_array_equal(found.core_cycles, fewest)
     reads = [np.where(each.core_cycles == fewest, each.operand_bytes, np.iinfo(np.int64).max) for each in tried]
     np.testing.assert_array_equal(found.operand_bytes, np.min(reads, axis=0))
+
+
+def test_cores_without_a_product_take_no_share_of_the_memory():
+    """Fewer products than fit at once, or a last group with fewer, are not slower for that."""
+    gemms = Gemms(16, 6144, 4096)
+    memory = Memory(1 << 22, 1e11, operands_per_cycle=1024)
+    one, eight = (run(PLAIN, gemms, fixed(gemms, batch, 2, 4), memory, CLOCK_NS) for batch in (1, 8))
+    for name in ("cycles", "period", "operand_bytes", "dram_read_bytes"):
+        np.testing.assert_array_equal(getattr(eight, name), getattr(one, name))
+    assert eight.utilisation[0] == pytest.approx(one.utilisation[0] / 8)
+    # 128 products on 37 and on 32 are four groups of 32.
+    many = Gemms(4, 128, 2048, 128)
+    odd, even = (run(PLAIN, many, fixed(many, batch, 1, 1), memory, CLOCK_NS) for batch in (37, 32))
+    np.testing.assert_array_equal(odd.cycles, even.cycles)
+    np.testing.assert_array_equal(odd.operand_bytes, even.operand_bytes)
 
 
 def test_what_each_is_bound_by():

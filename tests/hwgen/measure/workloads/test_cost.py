@@ -488,7 +488,18 @@ def test_alternatives_are_passes_of_their_own(report):
 
 def _list_of_one(measured):
     workload = Workload(
-        *("one", "", ("x",), Gemms(8, 8, 64), np.ones(1, np.int64), ("",), None, ("linear",), np.array([8])),
+        *(
+            "one",
+            "",
+            ("x",),
+            Gemms(8, 8, 64),
+            np.ones(1, np.int64),
+            ("",),
+            None,
+            frozenset(),
+            ("linear",),
+            np.array([8]),
+        ),
         *(np.array([-1]), False, "even", np.zeros(1, bool)),
     )
     content = document(measured, MACHINE, workload, {"phase": "decode", "batch": 1, "sequence": 1})
