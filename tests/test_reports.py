@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import astuple, fields
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -27,7 +28,7 @@ from hwgen.report.schema import (
     LibrariesReport,
     OverheadReport,
 )
-from hwgen.stats import FEWEST, Estimate, across
+from hwgen.stats import FEWEST, Estimate
 from sim.accuracy import KINDS
 
 REPORTS = Path(__file__).parents[1] / "reports"
@@ -252,7 +253,7 @@ def test_pages_state_what_independent_searches_find() -> None:
     short, full = [], []
     for metric, word in (("area", "area"), ("total power", "power")):
         found = [each.overheads[metric].value for each in searches]
-        mean = across(found)
+        mean = fmean(found)
         low, high = 100 * min(found), 100 * max(found)
         # The first search is that of the row, which may have more runs.
         ours = first.find("core", metric).overhead
@@ -263,7 +264,7 @@ def test_pages_state_what_independent_searches_find() -> None:
         row = searches[0].overheads[metric]
         assert [each for each in found if not row.low <= each <= row.high] == ([min(found)] if word == "power" else [])
         short.append(f"{low:+.1f} to {high:+.1f} % of {word}")
-        full.append(f"{low:+.2f} to {high:+.2f} % of {word}, in the mean {percent(mean)}")
+        full.append(f"{low:+.2f} to {high:+.2f} % of {word}, in the mean {100 * mean:+.2f} %")
         for name in report.names:
             values = [each.values[metric][name] for each in searches]
             assert max(values) / min(values) < 1.005

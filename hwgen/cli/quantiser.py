@@ -244,7 +244,7 @@ def _usual_cores(cells: Library, clock_ns: float) -> list[TensorCoreConfig]:
     from hwgen.config import NAMED
     from hwgen.measure.workloads.cores import Conditions, measured
 
-    alike = Conditions(cells.name, cells.digest, clock_ns)
+    alike = Conditions(cells.name, cells.digest, cells.avoided, clock_ns)
     found = measured([NAMED[name] for name in _USUAL_CORES], REPORTS, alike)
     if missing := [name for name in _USUAL_CORES if name not in {core.name for core in found}]:
         click.echo(f"hwgen: no report on {' and '.join(missing)}, {alike}: shares of them are left out", err=True)

@@ -139,11 +139,16 @@ def reported(
                 kept.put(digest, schema.to_json(report))
             else:
                 report = schema.from_json(known)
-            further = {
-                place if isinstance(place, Path) else settings.out / f"{stem}{place}": content
-                for place, content in more(report, flow).items()
-            }
-    shown = _shown(report, stem, kept, digest)
+            shown = _shown(report, stem, kept, digest)
+            try:
+                further = {
+                    place if isinstance(place, Path) else settings.out / f"{stem}{place}": content
+                    for place, content in more(report, flow).items()
+                }
+            except InputError:
+                # What was measured is not lost.
+                _write(report, shown, settings.out, stem, settings.as_json, {})
+                raise
     _write(report, shown, settings.out, stem, settings.as_json, further)
     for sentence in shown.findings:
         click.echo(f"hwgen: {sentence}", err=True)

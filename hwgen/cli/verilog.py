@@ -83,7 +83,7 @@ def _constrained(config: TensorCoreConfig, clock: float | None, report_file: Pat
     measured = cores.read(report_file, [config])
     longest = measured.cores[config.name].critical_path_ns
     # A file's name may hold anything.
-    source = f"that of report {report_file.name!a}, where 'hwgen compare' measured a critical path of"
+    source = f"that of report {report_file.name!a}, where the slowest netlist of 'hwgen compare' takes"
     wires = "placed wires" if measured.placed else "wires by fanout"
     words = f"{source} {longest:.4g} ns with {measured.library} and {wires}"
     return Clock(measured.clock_ns, words, platform_of(measured.library))

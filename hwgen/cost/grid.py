@@ -53,7 +53,8 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.cost.gemms import Gemms, product
 from hwgen.cost.results import PARTIAL_BYTES, Results, plain
-from hwgen.cost.schedule import core_cycles, row_bytes, step_bytes, steps_per_tile
+from hwgen.cost.schedule import core_cycles, steps_per_tile
+from hwgen.cost.stored import row_bytes, step_bytes
 from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
 
@@ -273,9 +274,14 @@ class _Tiling:
     fed_bytes: _Ints  # what those of one product take
 
     @property
+    def passes(self) -> _Ints:
+        """Tiles of one product."""
+        return self.tiles_m * self.tiles_n
+
+    @property
     def tiles(self) -> _Ints:
-        """Of all products of a batch."""
-        return self.tiles_m * self.tiles_n * self.turns
+        """Of all groups of products at once."""
+        return self.passes * self.turns
 
 
 def _tiling(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory: Memory) -> _Tiling:
@@ -286,7 +292,7 @@ def _tiling(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, me
     deep = steps_per_tile(config, gemms)
     tiles = tiles_m * tiles_n * turns
     fed = at_once * (rows + columns)
-    fed_bytes = rows * step_bytes(config, gemms, config.a) + columns * step_bytes(config, gemms, config.b)
+    fed_bytes = rows * step_bytes(config, gemms.half, config.a) + columns * step_bytes(config, gemms.half, config.b)
     period = np.maximum(np.ceil(fed * config.depth / memory.operands_per_cycle), 1).astype(np.int64)
     return _Tiling(
         tiles_m,
@@ -341,7 +347,7 @@ def _sides(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, til
             tiles=tiles,
             total_bytes=size * row,
             band_bytes=np.minimum(size, height) * row.astype(float),
-            step_bytes=height.astype(float) * step_bytes(config, gemms, form),
+            step_bytes=height.astype(float) * step_bytes(config, gemms.half, form),
         )
 
     return (
@@ -563,6 +569,48 @@ def _attention(
     return after, order, partial
 
 
+def _ordered(
+    config: TensorCoreConfig,
+    gemms: Gemms,
+    arrangement: Arrangement,
+    tiling: _Tiling,
+    memory: Memory,
+    results: Results,
+    rate: float,
+) -> tuple[NDArray[np.intp], _Ints, _Floats, _Ints]:
+    """The order of each, bytes that a product reads, cycles without latency and passes, and bytes of partial results.
+
+    ``rate`` is what DRAM moves in a cycle.
+    """
+    orders = _orders(config, gemms, arrangement, tiling, memory, results)
+    tile = (tiling.cycles - config.latency) / (tiling.passes * tiling.turns)
+    stored = results.written / tiling.passes
+
+    def cycles_of(order: _Order, which: Any = slice(None)) -> _Floats:
+        return _cycles(
+            order,
+            tile[which],
+            stored[which],
+            tiling.turns[which],
+            tiling.left[which],
+            rate / tiling.at_once[which],
+            memory.double_buffered,
+        )
+
+    times = np.array([cycles_of(order) for order in orders])
+    traffic = np.array([np.where(order.fits, order.reads, np.inf) for order in orders])
+    least = traffic == traffic.min(axis=0)
+    chosen = np.argmin(np.where(least, times, np.inf), axis=0)
+    index = chosen, np.arange(len(gemms))
+    cycles, reads = times[index], np.array([order.reads for order in orders])[index]
+    groups = np.array([order.groups for order in orders])[index]
+    after, order, partial = _attention(config, gemms, arrangement, tiling, memory, results, np.where(chosen, 1, groups))
+    if len(after):
+        chosen[after], reads[after] = ORDERS.index("fused"), order.reads
+        cycles[after] = cycles_of(order, after)
+    return chosen, reads, cycles, partial
+
+
 def run(
     config: TensorCoreConfig,
     gemms: Gemms,
@@ -595,34 +643,9 @@ def run(
     """
     results = plain(gemms) if results is None else results
     tiling = _tiling(config, gemms, arrangement, memory)
-    orders = _orders(config, gemms, arrangement, tiling, memory, results)
     rate = memory.dram_bytes_per_second * clock_ns * 1e-9
-    per_cycle = rate / tiling.at_once
-    passes = tiling.tiles_m * tiling.tiles_n
-    tile = (tiling.cycles - config.latency) / (passes * tiling.turns)
-    stored = results.written / passes
-    times = np.array(
-        [_cycles(order, tile, stored, tiling.turns, tiling.left, per_cycle, memory.double_buffered) for order in orders]
-    )
-    traffic = np.array([np.where(order.fits, order.reads, np.inf) for order in orders])
-    least = traffic == traffic.min(axis=0)
-    chosen = np.argmin(np.where(least, times, np.inf), axis=0)
-    index = chosen, np.arange(len(gemms))
-    cycles, reads = times[index], np.array([order.reads for order in orders])[index]
-    groups = np.array([order.groups for order in orders])[index]
-    after, order, partial = _attention(config, gemms, arrangement, tiling, memory, results, np.where(chosen, 1, groups))
-    if len(after):
-        chosen[after], reads[after] = ORDERS.index("fused"), order.reads
-        cycles[after] = _cycles(
-            order,
-            tile[after],
-            stored[after],
-            tiling.turns[after],
-            tiling.left[after],
-            per_cycle[after],
-            memory.double_buffered,
-        )
-    fed = product(passes, gemms.batch, tiling.deep, tiling.fed_bytes)
+    chosen, reads, cycles, partial = _ordered(config, gemms, arrangement, tiling, memory, results, rate)
+    fed = product(tiling.passes, gemms.batch, tiling.deep, tiling.fed_bytes)
     loaded = product(reads, gemms.batch)
     again, back = product(results.pass_read, gemms.batch), product(results.pass_written, gemms.batch)
     read, written = loaded + again, product(results.written, gemms.batch) + back

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.cost.gemms import Gemms, product
-from hwgen.cost.schedule import row_bytes
+from hwgen.cost.stored import row_bytes
 
 __all__ = ["ATTENTION", "BYTES", "PARTIAL_BYTES", "RESULTS", "Results", "element_bytes", "plain", "results_of"]
 

@@ -18,41 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.config.slots import SCALED_ELEMENTS
 from hwgen.cost.gemms import Gemms, product
+from hwgen.cost.stored import step_bytes
 from hwgen.cost.stream import stream
 from hwgen.errors import InputError
-from hwgen.formats import BlockFormat
 
-__all__ = [
-    "RESULT_BYTES",
-    "Schedule",
-    "core_cycles",
-    "last_steps",
-    "row_bytes",
-    "schedule",
-    "step_bytes",
-    "steps_per_tile",
-]
+__all__ = ["RESULT_BYTES", "Schedule", "core_cycles", "last_steps", "schedule", "steps_per_tile"]
 
 RESULT_BYTES = 4
 """Bytes of a result as it leaves the core, FP32."""
-
-
-def step_bytes(config: TensorCoreConfig, gemms: Gemms, form: BlockFormat) -> NDArray[np.int64]:
-    """Bytes of a row of an operand of one step, of this format in FP4: codes and scales as they are stored, (L,).
-
-    At half the rate an element is a byte. A row has one scale in a step, if it has any: see `half_scale` of the core.
-    """
-    return np.where(gemms.half, config.groups * config.slots + config.half_scaled, config.groups * form.stored_bytes)
-
-
-def row_bytes(
-    config: TensorCoreConfig, half: NDArray[np.bool_], k: NDArray[np.int64], form: BlockFormat
-) -> NDArray[np.int64]:
-    """Bytes of a row of an operand of ``k`` elements, as it is stored, (L,)."""
-    scales = _ceil(k, SCALED_ELEMENTS) if config.half_scaled else np.zeros_like(k)
-    return np.where(half, k + scales, _ceil(k, form.size) * form.stored_bytes)
 
 
 @dataclass(frozen=True)
@@ -215,7 +189,8 @@ def schedule(config: TensorCoreConfig, gemms: Gemms, period: ArrayLike = 1) -> S
     deep = steps_per_tile(config, gemms)
     steps = _ceil(tiles, turns) * turns * deep
     cycles = core_cycles(config, tiles, deep, period)
-    step = config.rows * step_bytes(config, gemms, config.a) + config.columns * step_bytes(config, gemms, config.b)
+    half = gemms.half
+    step = config.rows * step_bytes(config, half, config.a) + config.columns * step_bytes(config, half, config.b)
     return Schedule(
         tiles=tiles,
         steps=steps,

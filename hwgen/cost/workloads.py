@@ -285,15 +285,8 @@ def _table(label: str, text: str) -> dict[str, Any]:
 def _workload(
     label: str, table: Mapping[str, Any], phase: str, sequences: int, length: int, stem: str, routing: str
 ) -> Workload:
-    if phase not in PHASES:
-        raise InputError(f"phase {phase!r}: must be one of {', '.join(PHASES)}")
-    for name, value in (("batch", sequences), ("sequence", length)):
-        if value < 1:
-            raise InputError(f"{name} = {value}: must be at least 1")
+    symbols = _symbols(phase, sequences, length)
     entries = _entries(label, table)
-    queries = length if phase == "prefill" else 1
-    symbols = {"sequences": sequences, "queries": queries, "context": length, "tokens": sequences * queries}
-
     names: list[str] = []
     first: dict[str, int] = {}
     notes: list[str] = []
@@ -344,6 +337,17 @@ def _workload(
         routing=routing,
         listed_half=np.array(half),
     )
+
+
+def _symbols(phase: str, sequences: int, length: int) -> dict[str, int]:
+    """What each of `_SYMBOLS` stands for."""
+    if phase not in PHASES:
+        raise InputError(f"phase {phase!r}: must be one of {', '.join(PHASES)}")
+    for name, value in (("batch", sequences), ("sequence", length)):
+        if value < 1:
+            raise InputError(f"{name} = {value}: must be at least 1")
+    queries = length if phase == "prefill" else 1
+    return {"sequences": sequences, "queries": queries, "context": length, "tokens": sequences * queries}
 
 
 def _tokens(used: Collection[str], symbols: Mapping[str, int]) -> int | None:

@@ -209,6 +209,20 @@ class BlockFormat:
         """Bits that choose the element format, of the scale byte or of the step."""
         return (len(self.elements) - 1).bit_length()
 
+    def holds(self, other: BlockFormat) -> bool:
+        """Whether tensors of another format are valid in this one, bit for bit, as NVFP4's are in MixFP4.
+
+        Their elements are the first ones here, so that a selector of 0 means the same. Numbers of all of them count
+        alike, and so does what else is stored with a block.
+        """
+        first = len(other.elements)
+
+        def stored(form: BlockFormat) -> tuple[object, ...]:
+            tables = [(element.values, element.nans, element.infinities) for element in form.elements[:first]]
+            return tables, form.scale, form.scale_bytes, form.size, form.shifts, form.window, form.additive
+
+        return stored(self) == stored(other) and len({*self.weights[:first]}) == 1
+
     @property
     def by_block(self) -> BlockFormat:
         """The same elements and scales with the selector in the scale byte: of lanes without a step."""

@@ -106,6 +106,9 @@ def closings(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, di
                 resized=float(np.mean([record.resized for record in records])),
                 buffers=float(np.mean([record.buffers for record in records])),
                 changed=sum((purpose, scope) in run.changed for run in runs),
+                first={module: how.name for module, how in runs[0].recipes[purpose].items()}
+                if (purpose, scope) in runs[0].changed
+                else None,
                 overloaded=max(record.overloaded for record in records),
                 missing=tuple(sorted({cell for record in records for cell in record.missing})),
             )
@@ -216,15 +219,17 @@ class _Pair:
         clock_ns: float,
         scope: str,
     ) -> tuple[schema.Search, ...] | None:
-        """What the first search came to, whose runs were ``found``, and others by as many runs; None without others."""
+        """What the first search came to, whose runs were ``found``, and others by as many others; None without any."""
         if self.request.searches == 1:
             return None
-        first = _search_record(0, selected, found, figures, scope)
+        first = _search_record(0, selected, found, figures, scope, 0)
         others = []
         for search in range(1, self.request.searches):
             other = self.found_by(search)
-            runs = self.measured(range(len(next(iter(found.values())))), other, {})
-            others.append(_search_record(search, other, runs, self.figures(runs, clock_ns), scope))
+            # Runs of its own: what searches differ by has their noise, too, and a mean over them less of it.
+            runs_each = len(next(iter(found.values())))
+            runs = self.measured(range(search * runs_each, (search + 1) * runs_each), other, {})
+            others.append(_search_record(search, other, runs, self.figures(runs, clock_ns), scope, search * runs_each))
         return first, *others
 
 
@@ -234,7 +239,12 @@ def _examined(runs: Mapping[str, Sequence[Run]]) -> dict[str, list[Examined]]:
 
 
 def _search_record(
-    search: int, selected: Selected, runs: Mapping[str, Sequence[Run]], figures: Iterable[Figure], scope: str
+    search: int,
+    selected: Selected,
+    runs: Mapping[str, Sequence[Run]],
+    figures: Iterable[Figure],
+    scope: str,
+    first_run: int,
 ) -> schema.Search:
     """What a search came to, as an entry of a report."""
     whole = {each.metric: each for each in figures if (each.scope, each.block) == (scope, schema.TOTAL)}
@@ -251,6 +261,7 @@ def _search_record(
         ),
         values={metric: figure.values for metric, figure in found.items()},
         overheads={metric: overhead for metric, figure in found.items() if (overhead := figure.overhead)},
+        first_run=first_run,
     )
 
 
@@ -343,4 +354,5 @@ def _conditions(
         slots=request.slots or None,
         closing={name: closings(selected, name, found[name]) for name in pair.configs},
         searches=searches,
+        selected_from=selected.report,
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import platform
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,32 +22,18 @@ from hwgen.errors import InputError
 from hwgen.files import cache_directory
 from hwgen.mapping.cache import Cache
 from hwgen.mapping.yosys import Recipe, clock_gate, tool_version
+from hwgen.measure import code as own
 from hwgen.netlist.fanout import LIMIT
 from hwgen.report import schema
 from hwgen.timing import loads
 
-__all__ = ["check_pair", "fingerprint", "flow_conditions", "of_code"]
+__all__ = ["check_pair", "fingerprint", "flow_conditions", "half_rates_alike", "holds"]
 
 
-def of_code(text: str) -> str:
-    """What a module's text does: its syntax tree, without comments, layout, and strings that nothing reads.
+_MEASURES = "hwgen.measure.runs"
+"""The module behind which all code is that a figure of a core depends on."""
 
-    Docstrings are such strings: nothing that measures looks at them.
-    """
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [  # type: ignore[attr-defined]
-                each
-                for each in body
-                if not (
-                    isinstance(each, ast.Expr)
-                    and isinstance(each.value, ast.Constant)
-                    and isinstance(each.value.value, str)
-                )
-            ]
-    return ast.dump(tree)
+_DIGITS = 12
 
 
 @lru_cache(maxsize=1)
@@ -67,7 +53,7 @@ def _code() -> bytes:
     kept = Cache(cache_directory("code"))
     known = kept.get(written.hex())
     if known is None:
-        contents = ((name, of_code(text) if name.endswith(".py") else text) for name, text in texts.items())
+        contents = ((name, own.of_code(text) if name.endswith(".py") else text) for name, text in texts.items())
         known = {"code": _digest(part for item in contents for part in item).hex()}
         kept.put(written.hex(), known)
     return bytes.fromhex(known["code"])
@@ -117,6 +103,16 @@ def check_pair(baseline: TensorCoreConfig, candidate: TensorCoreConfig) -> None:
             )
 
 
+def holds(config: TensorCoreConfig, baseline: TensorCoreConfig) -> bool:
+    """Whether operands of the baseline are valid on a configuration, bit for bit."""
+    return all(own.holds(other) for own, other in zip(config.formats, baseline.formats, strict=True))
+
+
+def half_rates_alike(baseline: TensorCoreConfig, candidate: TensorCoreConfig) -> bool:
+    """Whether both have steps at half the rate, and the same bits mean the same there: both have scales, or neither."""
+    return baseline.slotted and candidate.slotted and baseline.half_scale == candidate.half_scale
+
+
 @lru_cache(maxsize=1)
 def _tools() -> schema.Tools:
     """Every key has them, and to look up a version takes long."""
@@ -159,5 +155,5 @@ def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> schema.FlowC
         output_load_ff=loads.default_output_load(library),
         largest_fanout=LIMIT,
         clock_gate=None if gate is None else gate.name,
-        tools=_tools(),
+        tools=replace(_tools(), code=own.digest(_MEASURES).hex()[:_DIGITS]),
     )

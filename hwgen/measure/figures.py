@@ -9,7 +9,7 @@ import numpy as np
 
 from hwgen.power.consumption import DYNAMIC, KINDS, Consumption
 from hwgen.report import schema
-from hwgen.report.schema import HALF_RATE, IDLE, SCOPES, TOTAL
+from hwgen.report.schema import HALF_RATE, IDLE, SAME_OPERANDS, SCOPES, TOTAL
 from hwgen.stats import Estimate, against_itself, paired
 
 __all__ = ["Figure", "Measured", "compare"]
@@ -79,7 +79,8 @@ class Measured:
             if any(values):
                 found[TOTAL, f"{kind.replace('_', ' ')} power", "mW"] = values
         found[TOTAL, "total power", "mW"] = _summed(energy, KINDS)
-        found[TOTAL, "total power, same operands", "mW"] = _summed(same_operands, KINDS)
+        if same_operands:
+            found[TOTAL, SAME_OPERANDS, "mW"] = _summed(same_operands, KINDS)
         found[TOTAL, "total power, no glitches", "mW"] = _summed(settled, KINDS)
         found[TOTAL, "energy per MAC", "fJ"] = [
             milliwatts * 1e3 * clock_ns / self.macs for milliwatts in _summed(energy, KINDS)
@@ -194,22 +195,32 @@ class Figure:
         )
 
 
+_Key = tuple[str, str, str]
+
+
+def _in_either(powers: Mapping[str, Mapping[_Key, Sequence[float]]]) -> list[_Key]:
+    """Keys of either design: one may have a block that the other has not. What is of the same operands is of both."""
+    keys = dict.fromkeys(key for found in powers.values() for key in found)
+    return [key for key in keys if key[1] != SAME_OPERANDS or all(key in found for found in powers.values())]
+
+
 def _at_half_rate(scope: str, both: Mapping[str, Measured], clock_ns: float) -> list[Figure]:
     """Figures of steps at half the rate, where both designs have them; the baseline first."""
     powers = {name: found.half_rate_power(clock_ns) for name, found in both.items()}
     if not all(powers.values()):
         return []
     baseline = next(iter(powers.values()))
+    none = [0.0] * len(baseline[TOTAL, f"total power{HALF_RATE}", "mW"])
     return [
         Figure(
             scope,
             block,
             metric,
             unit,
-            {name: found[block, metric, unit] for name, found in powers.items()},
+            {name: found.get((block, metric, unit), none) for name, found in powers.items()},
             None if block == TOTAL else baseline[TOTAL, metric, unit],
         )
-        for block, metric, unit in baseline
+        for block, metric, unit in _in_either(powers)
     ]
 
 
@@ -243,9 +254,11 @@ def compare(
 
         totals = {name: found.total_area for name, found in both.items()}
         figure("area", "um2", totals)
-        blocks = list(both[baseline].areas)
+        none = [0.0] * len(totals[baseline])
+        blocks = dict.fromkeys(block for found in both.values() for block in found.areas)
         for block in blocks if len(blocks) > 1 else ():
-            figure("area", "um2", {name: found.areas[block] for name, found in both.items()}, block, totals[baseline])
+            areas = {name: found.areas.get(block, none) for name, found in both.items()}
+            figure("area", "um2", areas, block, totals[baseline])
         # Blocks are synthesised on their own, so the best of each makes a whole.
         best = {name: [sum(min(values) for values in found.areas.values())] for name, found in both.items()}
         figure("smallest area", "um2", best)
@@ -256,9 +269,9 @@ def compare(
         if both[baseline].lengths:
             lengths = {name: np.sum(list(found.lengths.values()), axis=0) for name, found in both.items()}
             figure("wire length", "um", lengths)
-            blocks = list(both[baseline].lengths)
+            blocks = dict.fromkeys(block for found in both.values() for block in found.lengths)
             for block in blocks if len(blocks) > 1 else ():
-                values = {name: found.lengths[block] for name, found in both.items()}
+                values = {name: found.lengths.get(block, none) for name, found in both.items()}
                 figure("wire length", "um", values, block, lengths[baseline].tolist())
         if any(both[baseline].sequential):
             figure("sequential area", "um2", {name: found.sequential for name, found in both.items()})
@@ -272,8 +285,8 @@ def compare(
             figure("clock gate area", "um2", {name: found.clock_gates for name, found in both.items()})
         figure("cells", "cells", {name: found.cells for name, found in both.items()})
         powers = {name: found.power(clock_ns) for name, found in both.items()}
-        for block, metric, unit in powers[baseline]:
-            runs = {name: found[block, metric, unit] for name, found in powers.items()}
+        for block, metric, unit in _in_either(powers):
+            runs = {name: found.get((block, metric, unit), none) for name, found in powers.items()}
             figure(metric, unit, runs, block, None if block == TOTAL else powers[baseline][TOTAL, metric, unit])
         figures.extend(_at_half_rate(scope, both, clock_ns))
         if gated and scope == "core":

@@ -13,7 +13,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
-from hwgen.measure.conditions import check_pair, flow_conditions
+from hwgen.measure.conditions import check_pair, flow_conditions, half_rates_alike, holds
 from hwgen.measure.figures import Figure, Measured, compare
 from hwgen.measure.netlists.checks import VECTORS
 from hwgen.measure.netlists.clock import check_met, default_period
@@ -76,11 +76,12 @@ def _examined(
 
 
 def formats_fed(config: TensorCoreConfig, baseline: TensorCoreConfig) -> list[Formats]:
-    """Formats of the operands that a configuration works on: its own, and those of the baseline.
+    """Formats of the operands that a configuration works on: its own, and those of the baseline that are valid on it.
 
-    NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
+    NVFP4 tensors are, on a core of MixFP4: the same bits tell the cost of the hardware from that of the data.
     """
-    return list(dict.fromkeys((config.formats, baseline.formats)))
+    both = list(dict.fromkeys((config.formats, baseline.formats)))
+    return both if holds(config, baseline) else both[:1]
 
 
 def figures_of(
@@ -89,7 +90,9 @@ def figures_of(
     """What the runs of two configurations, the baseline first, say at a clock period in ns."""
     baseline, candidate = configs.values()
     rates = {"lane array": baseline.bounds.lanes, "element": baseline.depth, "core": baseline.macs_per_step}
-    scopes = examined[baseline.name][0].areas
+    # A lane array has the products of one sum. Two with unlike numbers of them cannot be compared.
+    alike = baseline.bounds.lanes == candidate.bounds.lanes
+    scopes = [scope for scope in examined[baseline.name][0].areas if alike or scope != "lane array"]
     measured = {
         (name, scope): of_scope(config, baseline.formats, examined[name], scope, rate)
         for name, config in configs.items()
@@ -114,7 +117,7 @@ def of_scope(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined], 
         sequential=[run.sequential[scope] for run in runs],
         clock_gates=[run.clock_gates[scope] for run in runs],
         energy=[run.energy[config.formats, scope, "timed"] for run in runs],
-        same_operands=[run.energy[same, scope, "timed"] for run in runs],
+        same_operands=[run.energy[same, scope, "timed"] for run in runs if (same, scope, "timed") in run.energy],
         settled=[run.energy[config.formats, scope, "settled"] for run in runs],
         # Without clock gates the clock costs the same in every cycle.
         idle=[
@@ -220,7 +223,7 @@ def conditions_of(
             for name in configs
         },
         cells={name: _contents(examined[name], flow.library) for name in configs},
-        half_rate=half_rate(baseline, stimulus) if cores and all(each.slotted for each in configs.values()) else None,
+        half_rate=half_rate(baseline, stimulus) if cores and half_rates_alike(*configs.values()) else None,
     )
 
 

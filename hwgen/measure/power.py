@@ -12,7 +12,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
-from hwgen.measure.conditions import check_pair, flow_conditions
+from hwgen.measure.conditions import check_pair, flow_conditions, half_rates_alike, holds
 from hwgen.measure.netlists.checks import VECTORS, check_core
 from hwgen.measure.netlists.clock import check_met, default_period
 from hwgen.measure.netlists.energy import core_energy
@@ -47,9 +47,8 @@ RUNS = PowerRequest.runs
 """Syntheses of each module by default: glitches have three times the noise of area."""
 
 VARIED = 12
-"""Runs of all situations but the first two: what they differ by is seen sooner."""
+"""Runs of all situations but the first, and that on the baseline's bits: what they differ by is seen sooner."""
 
-_ALWAYS = 2
 HELD = 4
 """Steps for which the rows of B stay in the situation that holds them."""
 
@@ -87,7 +86,7 @@ class Situation:
 
 
 def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus: Stimulus) -> list[Situation]:
-    """At work on ``stimulus`` and on the baseline's bits first; then others.
+    """At work on ``stimulus`` first, and on the baseline's bits, where the candidate takes them; then others.
 
     Those are shares of E1M2, other tensors, B held, half the rate of two cores with a slot, and at rest. A ``stimulus``
     that holds B stands beside one with other rows in every step. Cores that accumulate exactly have no situation with B
@@ -95,11 +94,9 @@ def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus
     """
     own = (baseline.formats, candidate.formats)
     names = " x ".join(dict.fromkeys(form.name for form in baseline.formats))
-    found = [
-        Situation("at work", stimulus, own),
-        Situation(f"both on {names} operands", stimulus, (baseline.formats, baseline.formats)),
-    ]
-    assert len(found) == _ALWAYS
+    found = [Situation("at work", stimulus, own)]
+    if holds(candidate, baseline):
+        found.append(Situation(f"both on {names} operands", stimulus, (baseline.formats, baseline.formats)))
     if any(map(has_shares, candidate.formats)):
         found += [Situation(f"{100 * share:.0f} % E1M2 blocks", replace(stimulus, e1m2=share), own) for share in SHARES]
     found += [
@@ -111,7 +108,7 @@ def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus
         found.append(Situation("B held for 1 step", replace(stimulus, hold=1), own))
     elif not (baseline.exact or candidate.exact):
         found.append(Situation(f"B held for {HELD} steps", replace(stimulus, hold=HELD), own))
-    if baseline.slotted and candidate.slotted:
+    if half_rates_alike(baseline, candidate):
         found.append(Situation("half rate", replace(stimulus, elements=HALF_RATE_ELEMENTS), own))
     return found + [Situation(traffic, replace(stimulus, traffic=traffic), own) for traffic in TRAFFIC[1:]]
 
@@ -231,7 +228,7 @@ def _conditions(
         stimulus=stimulus.record(baseline),
         cycles=stimulus.fitted(baseline.macs_per_step).cycles(baseline),
         results_checked_each_run=min(run.checked for own in runs.values() for run in own),
-        half_rate=half_rate(baseline, stimulus) if all(each.slotted for each in configs.values()) else None,
+        half_rate=half_rate(baseline, stimulus) if half_rates_alike(*configs.values()) else None,
     )
 
 
@@ -270,6 +267,7 @@ def study(
     choice = synthesised(designs, recipes, clock_ns, runs, flow)
 
     wanted = situations(baseline, candidate, stimulus)
+    always = 1 + holds(candidate, baseline)
     tasks = [
         (
             designs[name, TensorCore],
@@ -278,7 +276,7 @@ def study(
             vectors,
             run,
             # What the baseline does is the same in many of them: once is enough.
-            list(dict.fromkeys(each.of(place) for each in (wanted if run < VARIED else wanted[:_ALWAYS]))),
+            list(dict.fromkeys(each.of(place) for each in (wanted if run < VARIED else wanted[:always]))),
         )
         for place, name in enumerate(configs)
         for run in range(runs)
@@ -294,7 +292,7 @@ def study(
                 each,
                 scope,
                 (baseline, candidate),
-                {name: own[: None if number < _ALWAYS else VARIED] for name, own in by_name.items()},
+                {name: own[: None if number < always else VARIED] for name, own in by_name.items()},
                 conditions.clock_ns,
             )
             for number, each in enumerate(wanted)

@@ -39,7 +39,7 @@ def pair_found_before(directory: Path, request: OverheadRequest, library: Librar
     """
     for path, report in _measured_with(library, directory):
         if isinstance(report, schema.OverheadReport) and (found := selected_by(report, request, library)):
-            return path, found
+            return path, replace(found, report=path.name)
     return None
 
 
@@ -73,7 +73,8 @@ def rows_found_before(directory: Path, request: FormatsRequest, library: Library
                 if of is None or (of in taken and _of_cores(found[of]) == _of_cores(taken[of][1])):
                     among.append((path, row, found[name]))
         if among:
-            taken[name] = _best(among)
+            path, best = _best(among)
+            taken[name] = path, replace(best, report=path.name)
     return taken
 
 

@@ -55,6 +55,8 @@ class Run:
         How the core for least energy was closed, if it misses the clock and the one for least area took its place.
     alone_ns
         Part of the longest path by module, ns, of the core that was closed for a purpose; empty without a core.
+    recipes
+        Those that the core took, by purpose; empty without a core.
     """
 
     examined: Examined
@@ -62,6 +64,7 @@ class Run:
     changed: frozenset[tuple[str, str]] = frozenset()
     passed_over: Closure | None = None
     alone_ns: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    recipes: Mapping[str, Chosen] = field(default_factory=dict)
 
 
 def measured(
@@ -219,7 +222,8 @@ class _Runs:
                 )
             )
         results = list(self.flow.each(_run, tasks, "placement, sizing, checks, power"))
-        return dict(zip(choices, results, strict=True))
+        found = zip(choices.items(), results, strict=True)
+        return {key: replace(run, recipes=own) for (key, own), run in found}
 
 
 def _run(

@@ -133,7 +133,8 @@ def flow_lines(flow: FlowConditions, designs: Sequence[Design], physical: Physic
         *([f"- Clock gating of {gated}: {flow.clock_gate or 'none, the library has no clock gate'}."] if gated else []),
         f"- Timing: {wires}, input slew"
         f" {flow.input_slew_ns:.3g} ns, output load {flow.output_load_ff:.3g} fF, ideal clock.",
-        f"- Tools: hwgen {tools.hwgen}, Amaranth {tools.amaranth}, numpy {tools.numpy}"
+        f"- Tools: hwgen {tools.hwgen}{f' (code {tools.code})' if tools.code else ''}, Amaranth {tools.amaranth},"
+        f" numpy {tools.numpy}"
         + (f", scipy {tools.scipy}, numba {tools.numba}" if tools.scipy else "")
         + f", Python {tools.python}.",
     ]

@@ -36,6 +36,7 @@ __all__ = [
     "IN_FP8",
     "REPORTS",
     "RESULTS_OUT",
+    "SAME_OPERANDS",
     "SCHEMA",
     "SCHEMA_VERSION",
     "SCOPES",
@@ -126,6 +127,9 @@ SCOPES = ("lane array", "element", "core")
 
 TOTAL = "total"
 """Block of the figures of a whole scope."""
+
+SAME_OPERANDS = "total power, same operands"
+"""Metric of both designs on the bits of the baseline; there is none where the candidate cannot read them."""
 
 IDLE = ", idle"
 """End of the metrics of a core with clock gates that hold without a step."""
@@ -246,6 +250,9 @@ class Tools:
         they were recorded.
     coloquinte
         Version of the placer of the extra `place`. Left out where it is not installed, and in such a report.
+    code
+        Digest of the code of hwgen that builds and measures cores, 12 digits. Figures of two digests may differ by what
+        changed between them. Left out in a report from before it was recorded.
     """
 
     hwgen: str
@@ -257,6 +264,7 @@ class Tools:
     scipy: str | None
     numba: str | None
     coloquinte: str | None
+    code: str | None = None
 
 
 @dataclass(frozen=True)
@@ -467,6 +475,8 @@ class Closing:
         Cells on the critical path of a run that the library has in one size only. Null likewise.
     slot
         Slot that it took, the best likewise. Left out where it has none.
+    first
+        Recipe of each module in the first run, where they are others. Left out where they are not.
     """
 
     lanes: str
@@ -480,6 +490,7 @@ class Closing:
     overloaded: int | None
     missing: tuple[str, ...] | None
     slot: str | None = None
+    first: Mapping[str, str] | None = None
 
     @property
     def lanes_and_slot(self) -> str:
@@ -547,10 +558,12 @@ class Search:
     slack_ns
         What the slowest of them has to spare of the clock, ns; negative where it misses it.
     values
-        Mean over the runs of `area` in um2 and of `total power` in mW, by metric and design. Runs of all searches have
-        the same perturbations and operands.
+        Mean over the runs of `area` in um2 and of `total power` in mW, by metric and design.
     overheads
         Overhead of both, by metric, with the interval that the runs give.
+    first_run
+        Number of the first of its runs, which no other search has. Left out in a report from before that: there all
+        searches have the same runs.
     """
 
     search: int
@@ -558,6 +571,7 @@ class Search:
     slack_ns: float
     values: Mapping[str, Mapping[str, float]]
     overheads: Mapping[str, Estimate]
+    first_run: int | None = None
 
 
 @dataclass(frozen=True)
@@ -585,7 +599,8 @@ class OverheadConditions:
         nothing was closed: then all figures are of the same netlists.
     slowest_ns
         The longest critical path of any run in ns, by design and scope: none of a core is longer than the clock period.
-        Null in a report from before schema version 4, where only the mean over the runs is known to meet it.
+        Of netlists built for a clock it is that of those for least area; `closing` has all. Null in a report from
+        before schema version 4, where only the mean over the runs is known to meet it.
     chosen_recipes
         Recipe of each module, by design and module.
     critical_path
@@ -613,6 +628,8 @@ class OverheadConditions:
     searches
         What independent searches for lanes and recipes came to, the first of them the one whose figures these are.
         Left out where there was one.
+    selected_from
+        Name of the report that lanes and recipes were taken from. Left out where they were searched for.
     """
 
     flow: FlowConditions
@@ -634,6 +651,7 @@ class OverheadConditions:
     half_rate: HalfRate | None = None
     slots: tuple[str, ...] | None = None
     searches: tuple[Search, ...] | None = None
+    selected_from: str | None = None
 
 
 @dataclass(frozen=True)
@@ -734,6 +752,18 @@ class OverheadReport(Report):
         if closing is None:
             return self.conditions.clock_ns
         return max(scopes[self.whole].clock_ns for purposes in closing.values() for scopes in purposes.values())
+
+    def slowest_of(self, name: str) -> dict[str, float]:
+        """The longest critical path of any netlist of a design in ns, built for area or for energy, by scope.
+
+        Empty in a report from before schema version 4.
+        """
+        found = dict((self.conditions.slowest_ns or {}).get(name, {}))
+        for scopes in (self.conditions.closing or {}).get(name, {}).values():
+            for scope, closing in scopes.items():
+                if scope in found:
+                    found[scope] = max(found[scope], closing.clock_ns - closing.slack_ns)
+        return found
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -1635,6 +1665,8 @@ class FormatRow:
     similarities
         By rule of the scales, embeddings of the trained model whose linear layers are computed so: inputs in A's
         format, weights in B's. Null where no model was asked for.
+    selected_from
+        Name of the report that its lanes and recipes were taken from. Left out where they were searched for.
     """
 
     row: str
@@ -1656,6 +1688,7 @@ class FormatRow:
     checked: Checked | None
     errors: tuple[FormatError, ...]
     similarities: Mapping[str, Similarity] | None
+    selected_from: str | None = None
 
     @property
     def runs(self) -> int:
@@ -2240,11 +2273,12 @@ _LATER: dict[type, tuple[str, ...]] = {
 _LEFT_OUT: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((PowerConditions, Gemm), ("half_rate",)),
     Assumptions: ("half_rate", "quantiser_report"),
-    OverheadConditions: ("cells", "half_rate", "slots", "searches"),
-    Closing: ("slot",),
-    Tools: ("scipy", "numba", "coloquinte"),
+    OverheadConditions: ("cells", "half_rate", "slots", "searches", "selected_from"),
+    Search: ("first_run",),
+    Closing: ("slot", "first"),
+    Tools: ("scipy", "numba", "coloquinte", "code"),
     FormatsConditions: ("usual_clock", "model", "parts"),
-    FormatRow: ("similarities",),
+    FormatRow: ("similarities", "selected_from"),
     QuantiserReport: ("errors",),
 }
 """Keys that are not written where they are null, since most reports, or those of before, have nothing to say there."""

@@ -502,8 +502,8 @@ def inside(pairs: Sequence[Pair]) -> Iterator[Markup]:
     names = labels(pairs)
     for source, report in pairs:
         conditions = report.conditions
-        lanes = _scope(source, report, "lane array")
-        element = _scope(source, report, "element", lanes)
+        lanes = [_scope(source, report, "lane array")] if "lane array" in report.scopes else []
+        element = _scope(source, report, "element", *lanes)
         yield tag(
             "section",
             tag("h3", names[source.name], " ", links(source)),

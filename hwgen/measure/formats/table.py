@@ -434,6 +434,7 @@ def _with_figures(study: _Study, record: schema.FormatRow, found: _Built) -> sch
         figures=tuple(_figures(found, of, study.aim.clock_ns)),
         blocks_um2={block: float(np.mean([each[block] for each in areas])) for block in areas[0]},
         closing=closings(found.selected, found.config.name, found.runs),
+        selected_from=found.selected.report,
         stimulus=study.request.stimulus.record(found.config),
         checked=schema.Checked(
             results=min(each.results for each in checked), lane_sums=min(each.lane_sums for each in checked)

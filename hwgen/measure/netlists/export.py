@@ -119,7 +119,7 @@ def built(
         purpose: Design(replace(config, dot=how.lanes, slot=how.slot or config.slot), TensorCore)
         for purpose, how in closing.items()
     }
-    modules = _mapped({purpose: (designs[purpose], how.recipes) for purpose, how in closing.items()}, flow)
+    modules = _mapped({purpose: (designs[purpose], how.first or how.recipes) for purpose, how in closing.items()}, flow)
     (clock_ns,) = {how.clock_ns for how in closing.values()}
     both = build_both(designs, modules, clock_ns, physical, flow.library, stimulus.run(0))
     # The netlist for least area may be taken for least energy, too: it has the lanes of its own.

@@ -125,7 +125,7 @@ def measure(request: QuantiserRequest, flow: Flow) -> schema.QuantiserReport:
 
 def _cores(request: QuantiserRequest, library: Library) -> list[cores.MeasuredCores]:
     """What was measured of the cores in this library at this clock."""
-    alike = cores.Conditions(library.name, library.digest, request.clock_ns)
+    alike = cores.Conditions(library.name, library.digest, library.avoided, request.clock_ns)
     return [cores.find([core], request.reports, alike) for core in request.cores]
 
 

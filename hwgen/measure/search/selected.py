@@ -41,6 +41,8 @@ class Selected:
         Cores that were built for it; 0 where they are those of an earlier search.
     rivals
         Other lanes and their recipes that were nearly as good, likewise: whole cores have to decide.
+    report
+        Name of the report that has it all; None where it was searched for.
     """
 
     configs: dict[tuple[str, str], TensorCoreConfig]
@@ -48,6 +50,7 @@ class Selected:
     lane_arrays: dict[tuple[str, str], tuple[TensorCoreConfig, Recipe]]
     builds: int
     rivals: Mapping[tuple[str, str], Sequence[tuple[TensorCoreConfig, Chosen]]] = field(default_factory=dict)
+    report: str | None = None
 
     def designs(self, name: str, purpose: str) -> dict[type[Block], Design]:
         """The tensor core, if there is one, and the lane array of a configuration."""

@@ -37,10 +37,8 @@ class MeasuredCores:
     ----------
     path
         The report.
-    library
-        Name of the cell library.
-    clock_ns
-        Clock period that its power is stated at.
+    conditions
+        Cells, and the clock period that its power is stated at.
     placed
         Whether wires are those of a placement; else they are by fanout, without delay.
     runs
@@ -52,12 +50,21 @@ class MeasuredCores:
     """
 
     path: Path
-    library: str
-    clock_ns: float
+    conditions: Conditions
     placed: bool
     runs: int
     cores: dict[str, CoreCost]
     ratios: dict[str, Ratio]
+
+    @property
+    def library(self) -> str:
+        """Name of the cell library."""
+        return self.conditions.library
+
+    @property
+    def clock_ns(self) -> float:
+        """Clock period in ns."""
+        return self.conditions.clock_ns
 
 
 def _command(configs: Sequence[TensorCoreConfig]) -> str:
@@ -110,19 +117,25 @@ class Conditions:
     ----------
     library, digest
         Name of the cell library, and SHA-256 of its text.
+    dont_use
+        Patterns of the cells that were left alone.
     clock_ns
         Clock period.
     """
 
     library: str
     digest: str
+    dont_use: tuple[str, ...]
     clock_ns: float
 
-    def hold_for(self, report: OverheadReport) -> bool:
-        """Whether a report has the same."""
-        measured = report.conditions
-        same = (measured.flow.library.name, measured.flow.library.sha256) == (self.library, self.digest)
-        return same and math.isclose(measured.clock_ns, self.clock_ns)
+    @classmethod
+    def of(cls, library: schema.Library, clock_ns: float) -> Conditions:
+        """Those of a report."""
+        return cls(library.name, library.sha256, library.dont_use, clock_ns)
+
+    def hold_for(self, library: schema.Library, clock_ns: float) -> bool:
+        """Whether a report on these cells at this clock has the same."""
+        return self.of(library, self.clock_ns) == self and math.isclose(clock_ns, self.clock_ns)
 
     def __str__(self) -> str:
         return f"{self.library} at {self.clock_ns:g} ns"
@@ -140,7 +153,8 @@ def _candidates(
             continue  # another file, or one of another version: not what is looked for
         if not isinstance(report, OverheadReport) or report.whole != "core":
             continue
-        if beside is not None and not beside.hold_for(report):
+        conditions = report.conditions
+        if beside is not None and not beside.hold_for(conditions.flow.library, conditions.clock_ns):
             continue
         if all(design in report.designs for design in _designs(configs)):
             found.append((path, report))
@@ -272,9 +286,8 @@ def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreCo
         config.name: CoreCost(
             config=config,
             area_um2=value("area", config.name),
-            # The slowest run where it is known: every netlist behind a figure is to meet a clock.
-            critical_path_ns=(conditions.slowest_ns or {}).get(config.name, {}).get("core")
-            or value("critical path", config.name),
+            # The slowest netlist where it is known: each one behind a figure is to meet a clock.
+            critical_path_ns=report.slowest_of(config.name).get("core") or value("critical path", config.name),
             active_fj=cycle_fj("active", config.name),
             clock_fj=cycle_fj("clock", config.name),
             clock_tree_fj=cycle_fj("clock tree", config.name),
@@ -294,8 +307,7 @@ def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreCo
             ratios[key] = ratio if straight else ratio.inverse
     return MeasuredCores(
         path,
-        conditions.flow.library.name,
-        conditions.clock_ns,
+        Conditions.of(conditions.flow.library, conditions.clock_ns),
         conditions.physical is not None and conditions.physical.wires == "placed",
         conditions.runs,
         cores,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,12 +82,13 @@ def read(path: Path, measured: MeasuredCores) -> QuantiserCosts:
     report = schema.load(path)
     if not isinstance(report, QuantiserReport):
         raise InputError(f"report {str(path)!r}: kind {report.kind!r}; must be one of 'hwgen quantiser compare'")
-    library, clock_ns = report.conditions.flow.library.name, report.conditions.clock_ns
-    if library != measured.library or not math.isclose(clock_ns, measured.clock_ns):
-        raise InputError(
-            f"report {str(path)!r}: is of {library} at {clock_ns:g} ns; must be of {measured.library} at"
-            f" {measured.clock_ns:g} ns, as the cores are"
-        )
+    library, clock_ns = report.conditions.flow.library, report.conditions.clock_ns
+    if not measured.conditions.hold_for(library, clock_ns):
+        wanted = measured.conditions
+        what = f"{library.name} at {clock_ns:g} ns"
+        if what == str(wanted):
+            what += ", of another text" if library.sha256 != wanted.digest else ", with other cells left out"
+        raise InputError(f"report {str(path)!r}: is of {what}; must be of {wanted}, as the cores are")
     figures = [each for each in report.results if (each.metric, each.block) == ("energy per number", schema.TOTAL)]
     energies = {name: value for figure in figures for name, value in figure.values.items()}
     taken = {}

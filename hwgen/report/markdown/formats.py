@@ -215,6 +215,16 @@ def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
     return [*header, *(["similarity"] if report.conditions.model else [])], rows
 
 
+def _selected_from(report: FormatsReport) -> list[str]:
+    """Rows whose lanes and recipes other reports had, as an item of a list."""
+    rows: dict[str, list[str]] = {}
+    for row in report.results:
+        if row.selected_from is not None:
+            rows.setdefault(row.selected_from, []).append(row.row)
+    found = "; ".join(f"{', '.join(names)} as {name} had them" for name, names in rows.items())
+    return [f"- *Not searched for here:* lanes and recipes of {found}."] if rows else []
+
+
 def _fairness(report: FormatsReport) -> list[str]:
     """What all rows have in common, and what is left out."""
     conditions = report.conditions
@@ -233,6 +243,7 @@ def _fairness(report: FormatsReport) -> list[str]:
         "- *Clock and effort.* Every core is built for the same clock, with the registers of its configuration. Every"
         f" row has the same search for lanes (its own{lanes}) and recipes, once for least area and once for least"
         " energy. Areas are of the former, energies of the latter, and *ns* is of the slowest of both.",
+        *_selected_from(report),
         "- *Runs.* Run k of a row and of its baseline have the same perturbation, and tensors of the same numbers, each"
         " quantised to the row's own format. An overhead is the ratio of the means over these pairs, with its 95 %"
         " interval. Other figures of a row are means over all runs that it has. A baseline has as many as any row that"

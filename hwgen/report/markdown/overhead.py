@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 import pandas as pd
 
 from hwgen.report.form import (
@@ -17,7 +19,7 @@ from hwgen.report.form import (
     recipe_lines,
     table,
 )
-from hwgen.report.schema import HALF_RATE, SEARCHED, TOTAL, OverheadReport
+from hwgen.report.schema import HALF_RATE, SAME_OPERANDS, SEARCHED, TOTAL, OverheadReport
 from hwgen.stats import Estimate, across
 
 __all__ = ["PLACEMENT", "beside", "bounds", "csv", "markdown", "summary"]
@@ -25,7 +27,7 @@ __all__ = ["PLACEMENT", "beside", "bounds", "csv", "markdown", "summary"]
 PLACEMENT = "-placement.png"
 """End of the name of the picture of the placed cores."""
 
-_HEADLINES = ("area", "critical path", "total power", "total power, same operands", "total power, no glitches")
+_HEADLINES = ("area", "critical path", "total power", SAME_OPERANDS, "total power, no glitches")
 _AT_HALF_RATE = ("total power", "total power, no glitches", "leakage power", "energy per MAC")
 _OWN = ("area", "total power")
 _HIERARCHY = {"lane array": "one flat module", "element": "composed of blocks", "core": "composed of blocks"}
@@ -40,7 +42,7 @@ _ABSOLUTE = {
 
 
 _SCOPES = {
-    "lane array": "Lane array: 16 lanes with decoders of their own, combinational, one flat module.",
+    "lane array": "Lane array: the products of one sum, with decoders of their own, combinational, one flat module.",
     "element": "Element: one processing element with its registers.",
     "core": "Core: the whole array with operand decoders, registers and control.",
 }
@@ -89,7 +91,8 @@ def summary(report: OverheadReport) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the overheads that most readers come for, a row for each scope."""
     known = {(entry.scope, entry.metric): entry.overhead for entry in report.results if entry.block == TOTAL}
     # An element of a closed core has no path of its own.
-    shown = (*_HEADLINES, *([f"total power{HALF_RATE}"] if report.conditions.half_rate else []))
+    headlines = [each for each in _HEADLINES if any(metric == each for _, metric in known)]
+    shown = (*headlines, *([f"total power{HALF_RATE}"] if report.conditions.half_rate else []))
     rows = [[scope, *(percent(known.get((scope, metric))) for metric in shown)] for scope in report.scopes]
     where = _built_for(report)
     return [f"overhead ({where})" if where else "overhead", *shown], rows
@@ -163,6 +166,7 @@ def _searches(report: OverheadReport) -> list[str]:
         ]
         for each in searches
     ]
+    apart = all(each.first_run is not None for each in searches)
     header = ["search", "lanes for area, energy"]
     for metric, unit in zip(SEARCHED, units, strict=True):
         header += [*(f"{metric} of {name}, {unit}" for name in report.names), f"overhead of {metric}"]
@@ -171,8 +175,9 @@ def _searches(report: OverheadReport) -> list[str]:
         "## Independent searches",
         "",
         "A search finds lanes and recipes. Each row is a search of its own, on other perturbations and other operands."
-        " All are measured by the same runs. Intervals in rows are those of the runs, so they know nothing of luck in"
-        " a search. All other figures on this page are of search 0.",
+        f" {'Each is measured by runs of its own' if apart else 'All are measured by the same runs'}. Intervals in rows"
+        " are those of the runs, so they know nothing of luck in a search. All other figures on this page are of"
+        " search 0.",
         "",
         *table([*header, "slack, ps"], rows, len(header) - 1),
         "",
@@ -180,11 +185,13 @@ def _searches(report: OverheadReport) -> list[str]:
     for metric in SEARCHED:
         overheads = report.searched(metric)
         low, high = (f"{100 * of(overheads):+.2f} %" for of in (min, max))
-        lines.append(f"- Overhead of {metric}: {low} to {high}; mean over the searches {percent(across(overheads))}.")
+        # Runs that all searches have leave their noise in the mean: no interval over searches knows of it.
+        mean = across(overheads) if apart else Estimate(fmean(overheads), None, None)
+        lines.append(f"- Overhead of {metric}: {low} to {high}; mean over the searches {percent(mean)}.")
         for name in report.names:
             values = [each.values[metric][name] for each in searches]
-            apart = 100 * (max(values) / min(values) - 1)
-            lines.append(f"- {name}, {metric}: searches differ by up to {apart:.2f} %.")
+            most = 100 * (max(values) / min(values) - 1)
+            lines.append(f"- {name}, {metric}: searches differ by up to {most:.2f} %.")
     return lines
 
 
@@ -295,9 +302,14 @@ def _head(report: OverheadReport, picture: str) -> list[str]:
         " ".join(_SCOPES[scope] for scope in report.scopes),
         "",
         "Total power: both designs work on the same tensors, each quantised to its own format. The figure holds the"
-        " cost of the hardware and the different switching of the data. *Same operands*: both work on the same bits,"
-        f" tensors in {formats}. That is what the hardware for a second format costs a stream that does not use it."
-        " *No glitches*: as total power, but every net toggles at most once a cycle."
+        " cost of the hardware and the different switching of the data."
+        + (
+            f" *Same operands*: both work on the same bits, tensors in {formats}. That is what the hardware for a"
+            " second format costs a stream that does not use it."
+            if SAME_OPERANDS in header
+            else ""
+        )
+        + " *No glitches*: as total power, but every net toggles at most once a cycle."
         + (" *Half rate*: steps of FP8, see below." if conditions.half_rate else ""),
         "",
         "*Nets into the scope* is what drivers outside spend on nets that enter it: the input pins of a design are part"
@@ -333,6 +345,8 @@ def _wires(report: OverheadReport) -> list[str]:
     tried = f", which are the configurations' own and {' and '.join(conditions.lanes)}," if conditions.lanes else ""
     if conditions.slots:
         tried += f" among the slots {', '.join(conditions.slots)}"
+    if conditions.selected_from is not None:
+        lines.append(f"- Lanes and recipes: as {conditions.selected_from} had them; nothing was searched for here.")
     lines.append(
         "- Closure: each netlist is sized and buffered until it meets the clock with these wires, set-up time included."
         " Area and delay are of netlists for least area, power is of netlists for least energy. A search chose among"
@@ -355,11 +369,12 @@ def _conditions(report: OverheadReport) -> list[str]:
     if conditions.slowest_ns is None:
         clock = "the mean over the runs of the core meets it. What single runs take was not recorded."
     else:
+        each = {name: report.slowest_of(name) for name in report.names}
         slowest = "; ".join(
             f"{name} " + ", ".join(f"{scope} {delay:.4g} ns" for scope, delay in found.items())
-            for name, found in conditions.slowest_ns.items()
+            for name, found in each.items()
         )
-        longest = max(delay for found in conditions.slowest_ns.values() for delay in found.values())
+        longest = max(delay for found in each.values() for delay in found.values())
         who = "scope" if longest <= conditions.clock_ns else "core"
         clock = f"every run of every {who} meets it. The slowest: {slowest}."
     of_placement = ", wires from where the placement has the loads" if conditions.physical else ""

@@ -9,6 +9,7 @@ from hwgen.cells import libraries, reader
 from hwgen.cli.options import pair
 from hwgen.cli.study import default_stem
 from hwgen.config import named
+from hwgen.errors import InputError
 from hwgen.measure.conditions import fingerprint
 from hwgen.measure.formats.rows import rows_of
 from hwgen.measure.netlists.physical import Physical
@@ -117,6 +118,21 @@ def test_compare_exports_a_directory_for_each_core(run, refused, tmp_path, monke
     assert found == {f"for sta/{name}": text for name, text in expected.items()}
 
 
+def test_what_was_measured_is_written_where_its_export_fails(run, tmp_path, monkeypatch) -> None:
+    report = schema.load(Path(__file__).parents[3] / "reports" / "overhead.json")
+    monkeypatch.setattr("hwgen.measure.at_clock.measure_at_clock", lambda *_, **__: Measured(report))
+
+    def late(*_):
+        raise InputError("clock of 1 ns: the netlist to export takes 1.1 ns; choose a longer period")
+
+    monkeypatch.setattr("hwgen.measure.netlists.export.as_built", late)
+    status, _, err = run("compare", "--no-cache", "--name", "c", "--out", "out", "--export", "for sta")
+    assert status == 2
+    assert "the netlist to export takes 1.1 ns" in err
+    assert schema.load(tmp_path / "out" / "c.json") == report
+    assert not (tmp_path / "for sta").exists()
+
+
 def test_compare_takes_what_a_report_has_found(run, refused, monkeypatch) -> None:
     """And says so; other questions, and `--search`, have a search of their own."""
     report = schema.load(Path(__file__).parents[3] / "reports" / "overhead.json")
@@ -128,11 +144,13 @@ def test_compare_takes_what_a_report_has_found(run, refused, monkeypatch) -> Non
 
     monkeypatch.setattr("hwgen.measure.at_clock.measure_at_clock", measure)
     said = "hwgen: lanes and recipes as overhead.json has them; --search looks for them anew\n"
-    for options in ((), ("--search",), ("--clock", "2.5"), ("--recipe", "speed")):
+    for options in ((), ("--search",), ("--clock", "2.5"), ("--recipe", "speed"), ("--searches", "2")):
         status, _, err = run("compare", "--no-cache", "--name", "c", "--out", "out", *options)
         assert status == 0, err
         assert (said in err) == (not options)
-    assert [request.selected is None for request in asked] == [False, True, True, True]
+    # Independent searches are all made here.
+    assert [request.selected is None for request in asked] == [False, True, True, True, True]
+    assert asked[0].selected.report == "overhead.json"
     assert "--search: has no meaning with --as-mapped" in refused("compare", "--as-mapped", "--search")
 
 

@@ -5,7 +5,6 @@ import pytest
 
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.cost.gemms import Gemms, TooLargeError, product
-from hwgen.cost.grid import Memory, fixed, run
 from hwgen.cost.schedule import core_cycles, last_steps, schedule
 from hwgen.cost.stream import stream
 from hwgen.errors import InputError
@@ -27,19 +26,6 @@ def test_a_product_of_many_tiles():
     assert found.operand_bytes.tolist() == [90 * 16 * 4 * 9]
     assert found.result_bytes.tolist() == [30 * 64 * 4]
     assert found.utilisation[0] == pytest.approx(16 * 24 * 129 * 5 / ((90 + BLACKWELL.latency) * 4096))
-
-
-def test_scales_at_half_the_rate_are_read_with_each_row():
-    """A byte for a row in each step enters the core; in the memory there is one for 32 elements."""
-    plain, scaled = NAMED["mixfp4-multi-small"], NAMED["mixfp4-mx-multi-small"]
-    gemms = Gemms([7, 7], 9, 100, half=[False, True])
-    without, found = schedule(plain, gemms), schedule(scaled, gemms)
-    rows = plain.rows + plain.columns
-    assert (found.operand_bytes - without.operand_bytes).tolist() == [0, int(without.tiles[1]) * 13 * rows]
-    memory = Memory(1 << 20)
-    (one, other) = (run(core, gemms, fixed(gemms, 1, 1, 1), memory, 1.0) for core in (plain, scaled))
-    assert (other.dram_read_bytes - one.dram_read_bytes).tolist() == [0, (7 + 9) * 4]
-    assert (other.operand_bytes - one.operand_bytes).tolist() == [0, int(without.tiles[1]) * 13 * rows]
 
 
 def test_half_the_rate_takes_the_steps_that_a_core_is_given():

@@ -54,6 +54,18 @@ def test_blocks(form):
     np.testing.assert_array_equal(selected, other.selected(scales))
 
 
+def test_tensors_that_are_valid_in_another_format():
+    """Its elements come first there: a selector of 0 means the same."""
+    held = {
+        form.name: {other.name for other in BLOCK_FORMATS.values() if form.holds(other)} - {form.name}
+        for form in BLOCK_FORMATS.values()
+    }
+    assert held["mixfp4"] == {"nvfp4", "nvfp4-e0m3"}
+    assert held["if4"] == {"nvfp4"}
+    assert held["mxfp4"] == {"mxfp4-2x16"}
+    assert not held["nvfp4"] | held["nvint4"] | held["int8"]
+
+
 @forms
 def test_stored_bytes(form):
     q = golden.quantize(np.ones((1, form.size)), form.name)

@@ -10,7 +10,8 @@ from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure import conditions
-from hwgen.measure.conditions import check_pair, fingerprint, of_code
+from hwgen.measure.code import of_code
+from hwgen.measure.conditions import check_pair, fingerprint
 from hwgen.measure.netlists.stimulus import Stimulus
 
 CELLS = reader.load(libraries.path("generic7"))
@@ -60,7 +61,7 @@ def test_code_is_read_once_for_each_text(tmp_path: Path, monkeypatch: pytest.Mon
     module = package / "module.py"
     read = []
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(conditions, "of_code", lambda text: read.append(text) or of_code(text))
+    monkeypatch.setattr(conditions.own, "of_code", lambda text: read.append(text) or of_code(text))
     for name in ("hwgen", "sim"):
         monkeypatch.setattr(conditions, name, SimpleNamespace(__path__=[str(package)]))
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from hwgen.cells import libraries, reader
-from hwgen.config import TensorCoreConfig
+from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.mapping.yosys import RECIPES
+from hwgen.measure.conditions import half_rates_alike
 from hwgen.measure.netlists.checks import core_inputs
 from hwgen.measure.netlists.flow import Design, Flow
 from hwgen.measure.netlists.stimulus import HALF_RATE_ELEMENTS, Stimulus, half_rate
@@ -161,6 +162,16 @@ def test_a_study_of_power_has_both_rates(flow: Flow) -> None:
     text = power_tables.markdown(report, "p.png")
     assert "| half rate |" in text
     assert "8 in a cycle of the core" in text
+
+
+def test_half_the_rate_takes_cores_that_read_the_same_bits() -> None:
+    scaled = NAMED["mixfp4-mx-multi-small"]
+    for pair, found in (
+        ((NAMED["nvfp4-multi-small"], scaled), False),
+        ((NAMED["nvfp4-mx-multi-small"], scaled), True),
+    ):
+        assert half_rates_alike(*pair) is found
+        assert ("half rate" in [each.name for each in situations(*pair, STIMULUS)]) is found
 
 
 def test_half_the_rate_takes_two_cores_with_a_slot() -> None:

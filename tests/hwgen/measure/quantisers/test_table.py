@@ -90,9 +90,9 @@ def test_a_core_of_another_library_or_clock_is_refused(tmp_path):
         table.measure(request(), SimpleNamespace(library=library))
     report = schema.load(shipped() / "overhead-blackwell.json")
     library.digest = report.conditions.flow.library.sha256
-    assert measured([CORE], tmp_path, Conditions("generic7", library.digest, 1.0)) == [CORE]
-    assert measured([CORE], tmp_path, Conditions("generic7", library.digest, 2.0)) == []
+    assert measured([CORE], tmp_path, Conditions("generic7", library.digest, (), 1.0)) == [CORE]
+    assert measured([CORE], tmp_path, Conditions("generic7", library.digest, (), 2.0)) == []
     # Several reports have this one.
-    assert find([NAMED["nvfp4-small"]], tmp_path, Conditions("generic7", library.digest, 1.0)).clock_ns == 1
+    assert find([NAMED["nvfp4-small"]], tmp_path, Conditions("generic7", library.digest, (), 1.0)).clock_ns == 1
     with pytest.raises(InputError, match=r"no report on nvfp4-blackwell, generic7 at 2 ns,"):
         table.measure(QuantiserRequest(BASELINE, (CANDIDATE,), 2.0, cores=(CORE,)), SimpleNamespace(library=library))

@@ -1,14 +1,17 @@
 """Which quantiser's energy goes with a core."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from hwgen.config import NAMED
 from hwgen.errors import InputError
 from hwgen.measure.workloads import quantisers
+from hwgen.measure.workloads.cores import Conditions
 from hwgen.measure.workloads.quantisers import QuantiserCosts, find, read
 from hwgen.report import schema
 from hwgen.report.schema import TOTAL, QuantiserReport
@@ -19,9 +22,13 @@ PAIR = ("nvfp4-blackwell", "mixfp4-blackwell")
 FJ = {"nvfp4-quantiser": 400.0, "mixfp4-quantiser": 1000.0, "nvint4-quantiser": 500.0}
 
 
-def cores(*names: str, library: str = "generic7", clock_ns: float = 1.0) -> SimpleNamespace:
+def cores(*names: str, library: str = "generic7", clock_ns: float = 1.0, **other: Any) -> SimpleNamespace:
+    measured = schema.load(REPORT)
+    assert isinstance(measured, QuantiserReport)
+    conditions = Conditions.of(measured.conditions.flow.library, clock_ns)
     return SimpleNamespace(
-        library=library, clock_ns=clock_ns, cores={name: SimpleNamespace(config=NAMED[name]) for name in names}
+        conditions=replace(conditions, library=library, **other),
+        cores={name: SimpleNamespace(config=NAMED[name]) for name in names},
     )
 
 
@@ -68,6 +75,10 @@ def test_of_a_library_and_of_formats_that_were_measured(report: Path) -> None:
         read(report, cores(*PAIR, library="asap7"))
     with pytest.raises(InputError, match="is of generic7 at 1 ns; must be of generic7 at 2 ns"):
         read(report, cores(*PAIR, clock_ns=2.0))
+    with pytest.raises(InputError, match="is of generic7 at 1 ns, of another text; must be of generic7 at 1 ns"):
+        read(report, cores(*PAIR, digest="0"))
+    with pytest.raises(InputError, match="is of generic7 at 1 ns, with other cells left out; must be of generic7"):
+        read(report, cores(*PAIR, dont_use=("FA*",)))
     with pytest.raises(InputError, match="has no mxfp4-quantiser, which mxfp4-small needs"):
         read(report, cores("nvfp4-small", "mxfp4-small"))
     with pytest.raises(InputError, match="kind 'overhead'; must be one of 'hwgen quantiser compare'"):
