@@ -65,10 +65,23 @@ def generate(kind: str, shape: tuple[int, int], seed: int) -> npt.NDArray[np.flo
         return rng.standard_t(3, shape).astype(np.float32)
     tensor = rng.standard_normal(shape)
     if kind == "outlier-channels":
-        count = max(1, shape[1] // 128)
-        channels = rng.choice(shape[1], count, replace=False)
-        tensor[:, channels] *= np.exp2(rng.uniform(3, 6, count))
+        channels = _outliers(shape, rng)
+        tensor[:, channels] *= np.exp2(rng.uniform(3, 6, len(channels)))
     return tensor.astype(np.float32)
+
+
+def ordinary_channels(shape: tuple[int, int], seed: int) -> npt.NDArray[np.bool_]:
+    """Return which channels of ``outlier-channels`` are not scaled up, (K,); the arguments are those of `generate`."""
+    rng = np.random.Generator(np.random.PCG64(int(seed)))
+    rng.standard_normal(shape)
+    ordinary = np.ones(shape[1], np.bool_)
+    ordinary[_outliers(shape, rng)] = False
+    return ordinary
+
+
+def _outliers(shape: tuple[int, int], rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Draw which channels are scaled up: one in 128, at least one."""
+    return rng.choice(shape[1], max(1, shape[1] // 128), replace=False)
 
 
 def load(path: str | os.PathLike[str], name: str | None = None) -> Tensor:

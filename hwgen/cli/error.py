@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -65,14 +65,15 @@ def command(
 
     from hwgen.config import is_path
     from sim import accuracy, golden, tensors
+    from sim.accuracy.rows import rules
     from sim.counterpart import described
-    from sim.golden.rules import rules
 
     if file is None:
-        inputs = accuracy.drawn(seed=accuracy.SEED if seed is None else seed)
+        inputs: dict[str, Any] = accuracy.drawn(seed=accuracy.SEED if seed is None else seed)
     else:
-        inputs = {"file": tensors.load(file, name)}
-        if not (inputs["file"].astype(float) ** 2).sum() > 0:
+        tensor = tensors.load(file, name)
+        inputs = {"file": tensor}
+        if not (tensor.astype(float) ** 2).sum() > 0:
             raise InputError(f"{file}: holds nothing but zeros, or numbers whose squares are, so there is no signal")
     choices: list[tuple[BlockFormat, str]] = [
         (golden.CATALOGUE[form], rule) for form, rule in accuracy.CHOICES if not formats or form in formats

@@ -10,13 +10,18 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from sim import golden, tensors
-from sim.golden import rules
 from sim.tensors import Tensor
 
-KINDS = tensors.KINDS
-"""Kinds of tensors that can be drawn, see `sim.tensors.generate`."""
+from .rows import BY_ROW, by_row, rules
+
+ORDINARY = "ordinary-channels"
+"""The channels of ``outlier-channels`` that are not scaled up."""
+
+KINDS = (*tensors.KINDS, ORDINARY)
+"""Kinds of tensors that can be drawn, see `sim.tensors.generate`, and `ORDINARY`."""
 
 SHAPE = (512, 4096)
 """Rows and K of a drawn tensor: two million numbers, K that of the layers of an 8-billion-parameter model."""
@@ -24,8 +29,8 @@ SHAPE = (512, 4096)
 SEED = 0
 """Seed of a drawn tensor."""
 
-CHOICES = tuple((form.name, rule) for form in golden.CATALOGUE.values() for rule in rules.rules(form))
-"""All formats of the golden model with all their rules, (format, rule); the first rule of each is its default."""
+CHOICES = tuple((form.name, rule) for form in golden.CATALOGUE.values() for rule in rules(form))
+"""All formats of the golden model with all rules, (format, rule); the first rule of each is its default."""
 
 
 @dataclass(frozen=True)
@@ -54,50 +59,97 @@ class Energies:
         return 10 * math.log10(self.signal / self.noise) if self.noise else math.inf
 
 
-def energies(x: Tensor, form: str | golden.BlockFormat, rule: str | None = None) -> Energies:
+@dataclass(frozen=True)
+class Part:
+    """Some channels of a tensor that is quantised as a whole.
+
+    Parameters
+    ----------
+    tensor
+        The tensor, (rows, K).
+    channels
+        Which of its channels count, (K,).
+    """
+
+    tensor: Tensor
+    channels: npt.NDArray[np.bool_]
+
+
+def drawn(kind: str, shape: tuple[int, int] = SHAPE, seed: int = SEED) -> Tensor | Part:
+    """Return a tensor of one of `KINDS`, (rows, K).
+
+    Raises
+    ------
+    ArgumentError
+        Unknown kind.
+    """
+    if kind != ORDINARY:
+        return tensors.generate(kind, shape, seed)
+    return Part(tensors.generate("outlier-channels", shape, seed), tensors.ordinary_channels(shape, seed))
+
+
+def energies(x: Tensor | Part, form: str | golden.BlockFormat, rule: str | None = None) -> Energies:
     """Return the energies of a matrix and of its error.
 
     Parameters
     ----------
-    x : array, (rows, K)
+    x : array, (rows, K), or Part
         Blocks run along K. The last block of a row is filled with zeros, see `golden.padded`.
     form : str or BlockFormat
         Format, such as one of `golden.FORMATS`.
     rule : str, optional
-        Rule of quantisation, see `golden.quantize`; the default is that of the format.
+        Rule of quantisation, see `golden.quantize`, or `BY_ROW`; the default is that of the format.
 
     Raises
     ------
     ArgumentError
         As `golden.quantize`, or a block is beyond the range of the format, so that its scale is NaN.
     """
-    return lost(x, golden.quantize_padded(x, form, rule=rule))
+    part = _part(x)
+    scales = None
+    if rule == BY_ROW:
+        quantized, scales = by_row(part.tensor, golden.block_format(form))
+    else:
+        quantized = golden.quantize_padded(part.tensor, form, rule=rule)
+    return lost(part, quantized, scales)
 
 
-def lost(x: Tensor, quantized: golden.QuantizedTensor) -> Energies:
+def _part(x: Tensor | Part) -> Part:
+    """All channels of a tensor."""
+    return x if isinstance(x, Part) else Part(x, np.ones(np.shape(x)[1:], np.bool_))
+
+
+def lost(x: Tensor | Part, quantized: golden.QuantizedTensor, scales: Tensor | None = None) -> Energies:
     """Return the energies of a matrix and of its error, once it is quantised.
 
     Parameters
     ----------
-    x : array, (rows, K)
+    x : array, (rows, K), or Part
         The matrix.
     quantized : QuantizedTensor, (rows, K or more)
         What it became; columns beyond K are left out.
+    scales : array, (rows,), optional
+        What its rows are to be multiplied by.
 
     Raises
     ------
     ArgumentError
         A scale is NaN.
     """
-    columns = np.shape(x)[1]
-    wide = np.asarray(x, np.float64)
+    part = _part(x)
+    wide = np.asarray(part.tensor, np.float64)
     # float64, so that the rounding of a result to float32 is no part of the error.
     values = quantized.form.values(quantized.codes, quantized.scales)
     values *= quantized.core_scale
-    noise = float(np.square(values[:, :columns] - wide).sum())
+    if scales is not None:
+        values *= np.asarray(scales, np.float64)[:, None]
+    error = values[:, : wide.shape[1]] - wide
+    # Of whole tensors without a copy.
+    chosen = slice(None) if part.channels.all() else part.channels
+    noise = float(np.square(error[:, chosen]).sum())
     if math.isnan(noise):
         raise golden.ArgumentError(f"x has a block whose scale is NaN in {quantized.format}: its numbers are too large")
-    return Energies(float(np.square(wide).sum()), noise)
+    return Energies(float(np.square(wide[:, chosen]).sum()), noise)
 
 
 def signal_to_noise(
@@ -120,7 +172,8 @@ def signal_to_noise(
     kind : str
         One of `KINDS`. ``gaussian``: standard normal. ``heavy-tailed``: Student's t with 3 degrees of freedom.
         ``outlier-channels``: standard normal with one in 128 of the K channels scaled up by 8 to 64, as in the
-        activations of large language models (arXiv 2208.07339). `sim.tensors.generate` draws them.
+        activations of large language models (arXiv 2208.07339). `sim.tensors.generate` draws them. In the last kind 89
+        % of the energy are in the channels that are scaled up; ``ordinary-channels`` is the error of the others.
     rule : str, optional
         Rule of quantisation, such as "four-over-six" for NVFP4, and "floor" or "ceil" for MXFP4. The default is that
         of the format.
@@ -134,4 +187,4 @@ def signal_to_noise(
     ArgumentError
         Unknown format or kind, or a rule that the format has not.
     """
-    return energies(tensors.generate(kind, shape, seed), form, rule).decibels
+    return energies(drawn(kind, shape, seed), form, rule).decibels

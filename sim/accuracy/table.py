@@ -9,7 +9,8 @@ from typing import TypedDict
 
 from sim import golden, tensors
 
-from .noise import KINDS, SEED, SHAPE, energies
+from . import noise
+from .noise import KINDS, SEED, SHAPE, Part, energies
 from .trained import Model, ModelErrors
 
 
@@ -35,11 +36,17 @@ class Similarity(TypedDict):
         Of the sentences.
     standard_error
         Of the mean; null where there is none.
+    draws
+        How often the model was quantised.
+    spread
+        Standard deviation of the mean from draw to draw; null of one draw.
     """
 
     mean: float
     worst: float
     standard_error: float | None
+    draws: int
+    spread: float | None
 
 
 class ModelRow(TypedDict):
@@ -133,19 +140,21 @@ class Row:
                     "mean": self.model.similarity,
                     "worst": self.model.worst_similarity,
                     "standard_error": _number(self.model.standard_error),
+                    "draws": len(self.model.draws),
+                    "spread": _number(self.model.spread),
                 },
             }
         return found
 
 
-def drawn(shape: tuple[int, int] = SHAPE, seed: int = SEED) -> dict[str, tensors.Tensor]:
+def drawn(shape: tuple[int, int] = SHAPE, seed: int = SEED) -> dict[str, tensors.Tensor | Part]:
     """Return a tensor of each of `KINDS`, (rows, K), by the name of its kind."""
-    return {kind: tensors.generate(kind, shape, seed) for kind in KINDS}
+    return {kind: noise.drawn(kind, shape, seed) for kind in KINDS}
 
 
 def table(
     choices: Sequence[tuple[str | golden.BlockFormat, str]],
-    inputs: Mapping[str, tensors.Tensor],
+    inputs: Mapping[str, tensors.Tensor | Part],
     model: Model | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     *,

@@ -4,6 +4,10 @@ The model is the encoder of `encoder`, its input a batch of sentences. What is q
 every linear layer, each tensor as a whole, so with a tensor scale of its own where the format has one. Blocks run along
 K, the channels. All tokens of all sentences are one tensor. Embedding tables, biases, layer norms and the products
 within attention stay in FP32.
+
+Rounding is deterministic, and yet a matter of luck: with scales that are one percent larger each number rounds another
+way, and embeddings move by as much as between two formats. So a model is quantised several times. In a *draw* the
+scales of each tensor are larger by a factor of their own, up to `SPREAD`. In the first draw they are not.
 """
 
 from __future__ import annotations
@@ -16,12 +20,21 @@ import numpy as np
 import numpy.typing as npt
 
 from sim import golden
+from sim.golden.quantize import found_scale
+from sim.golden.rules import checked, reference, tensor_divisor
 
 from .encoder import Encoder, Matrix, Product, plain
 from .noise import Energies, energies
+from .rows import BY_ROW, by_row, of_weights
 
 DEPTH = 64
 """Products that a step adds up before it rounds to FP32: K of Blackwell's ``kind::mxf4`` and ``kind::mxf4nvf4``."""
+
+DRAWS = 4
+"""Draws of a model's roundings."""
+
+SPREAD = 0.02
+"""Share by which scales are larger in a draw, at most: less than half a step of any scale format."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +68,24 @@ class ModelErrors:
     ----------
     weights, activations
         SQNR of the weights, and of the inputs, of all linear layers. Inputs are those in FP32.
-    similarities
-        Cosine similarity of each embedding to that in FP32, (sentences,), with weights and inputs of all linear layers
-        quantised.
+    draws
+        Cosine similarity of each embedding to that in FP32, (draws, sentences), with weights and inputs of all linear
+        layers quantised.
     """
 
     weights: Noise
     activations: Noise
-    similarities: npt.NDArray[np.float64]
+    draws: npt.NDArray[np.float64]
+
+    @property
+    def similarities(self) -> npt.NDArray[np.float64]:
+        """Similarity of each embedding, mean over the draws, (sentences,)."""
+        return self.draws.mean(axis=0)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the mean over the sentences from draw to draw; NaN of one draw."""
+        return float(self.draws.mean(axis=1).std(ddof=1)) if len(self.draws) > 1 else float("nan")
 
     @property
     def similarity(self) -> float:
@@ -76,9 +99,23 @@ class ModelErrors:
 
     @property
     def standard_error(self) -> float:
-        """Standard error of `similarity`: what other sentences of the kind would change; NaN of one sentence."""
-        count = len(self.similarities)
-        return float(self.similarities.std(ddof=1) / count**0.5) if count > 1 else float("nan")
+        """Standard error of `similarity`: what other sentences and other draws would change; NaN of one sentence."""
+        return standard_error(self.draws)
+
+
+def standard_error(draws: npt.NDArray[np.float64]) -> float:
+    """Return the standard error of the mean of figures, (draws, sentences); NaN of one sentence.
+
+    Both vary: sentences, since others might have been written, and draws, since scales might be a little larger. Of one
+    draw it is that of the sentences alone. Differences of two formats may be given, too: they have the same sentences.
+    """
+    count, sentences = draws.shape
+    if sentences < 2:
+        return float("nan")
+    found = draws.mean(axis=0).var(ddof=1) / sentences
+    if count > 1:
+        found += draws.mean(axis=1).var(ddof=1) / count
+    return float(found**0.5)
 
 
 class Model:
@@ -119,7 +156,11 @@ class Model:
         return {name: self._encoder.weight(name) for name in self._encoder.linear}
 
     def errors(
-        self, form: str | golden.BlockFormat, rule: str | None = None, weights: str | golden.BlockFormat | None = None
+        self,
+        form: str | golden.BlockFormat,
+        rule: str | None = None,
+        weights: str | golden.BlockFormat | None = None,
+        draws: int = DRAWS,
     ) -> ModelErrors:
         """Return what a format loses.
 
@@ -128,18 +169,21 @@ class Model:
         form, rule : str
             Format of weights and activations, and the rule that both are quantised by.
         weights : str or BlockFormat, optional
-            Format of the weights, where it is another one; its rule is its default.
+            Format of the weights, where it is another one; its rule is as `rows.of_weights` says.
+        draws : int
+            How often the model is quantised, 1 or more. Where codes are added in the place of products it is once.
 
         Raises
         ------
         ArgumentError
             Unknown format, or a rule that it has not, or formats that no step takes together.
         """
-        product = quantised(form, rule, weights)
+        once = golden.block_format(form).additive
+        similarities = [self.similarities(quantised(form, rule, weights, draw)) for draw in range(1 if once else draws)]
         return ModelErrors(
             _noise(self.weights, *_of_weights(form, rule, weights)),
             _noise(self.activations, form, rule),
-            self.similarities(product),
+            np.array(similarities),
         )
 
     def similarities(self, product: Product) -> npt.NDArray[np.float64]:
@@ -149,11 +193,16 @@ class Model:
 
 
 def quantised(
-    form: str | golden.BlockFormat, rule: str | None = None, weights: str | golden.BlockFormat | None = None
+    form: str | golden.BlockFormat,
+    rule: str | None = None,
+    weights: str | golden.BlockFormat | None = None,
+    draw: int = 0,
 ) -> Product:
     """Return a product that quantises both operands and computes as the tensor core does, see `golden.gemm`.
 
-    A step adds `DEPTH` products, or one sum of the format's where that has more. Formats are as in `Model.errors`.
+    A step adds `DEPTH` products, or one sum of the format's where that has more. Formats are as in `Model.errors`. In
+    draws but the first, products that a window cuts are added up in float64: the golden model takes half a minute for
+    them, and what is cut is far below the rounding of the operands.
 
     Raises
     ------
@@ -166,21 +215,58 @@ def quantised(
         raise golden.ArgumentError(f"activations and weights must have blocks that a step takes together; got {blocks}")
     groups = max(1, DEPTH // first.lanes)
     ways = (form, rule), _of_weights(form, rule, weights)
+    exact = draw > 0 and first.window is not None and not first.additive
 
     def product(name: str, x: Matrix, w: Matrix) -> Matrix:
-        a, b = (
-            golden.quantize_padded(operand, each, rule=by) for operand, (each, by) in zip((x, w), ways, strict=True)
+        larger = _larger(name, draw)
+        (a, rows), (b, columns) = (
+            _quantised(operand, golden.block_format(each), by, factor)
+            for operand, (each, by), factor in zip((x, w), ways, larger, strict=True)
         )
-        return golden.gemm(a, b, blocks_per_step=groups)
+        if exact:
+            d = golden.dequantize(a).astype(np.float64) @ golden.dequantize(b).astype(np.float64).T
+        else:
+            d = golden.gemm(a, b, blocks_per_step=groups)
+        return d if rows is columns is None else (d * _column(rows) * _column(columns).T).astype(np.float32)
 
     return product
+
+
+def _larger(name: str, draw: int) -> tuple[float, float]:
+    """Return how many times as large the scales of an input and of a weight are in a draw."""
+    if not draw:
+        return 1.0, 1.0
+    rng = np.random.default_rng([draw, *name.encode()])
+    one, other = 1 + SPREAD * rng.random(2)
+    return float(one), float(other)
+
+
+def _quantised(
+    x: Matrix, form: golden.BlockFormat, rule: str | None, larger: float
+) -> tuple[golden.QuantizedTensor, npt.NDArray[np.float32] | np.float64 | None]:
+    """Return a matrix in a format, by scales ``larger`` times as large, and what its rows are to be multiplied by."""
+    if rule == BY_ROW:
+        return by_row(x, form, larger)
+    if larger == 1:
+        return golden.quantize_padded(x, form, rule=rule), None
+    divisor = tensor_divisor(form, checked(form, rule))
+    if divisor is None:
+        # Numbers that are smaller have blocks whose scales are larger beside them.
+        return golden.quantize_padded(x / np.float64(larger), form, rule=rule), np.float64(larger)
+    scale = np.float32(found_scale(reference(x, checked(form, rule)), divisor) * larger)
+    return golden.quantize_padded(x, form, tensor_scale=scale, rule=rule), None
+
+
+def _column(rows: npt.NDArray[np.float32] | np.float64 | None) -> npt.NDArray[np.float64]:
+    """Return factors of rows as a column; one number is that of all rows, and None is 1."""
+    return np.asarray(1.0 if rows is None else rows, np.float64).reshape(-1, 1)
 
 
 def _of_weights(
     form: str | golden.BlockFormat, rule: str | None, weights: str | golden.BlockFormat | None
 ) -> tuple[str | golden.BlockFormat, str | None]:
     """Format and rule of the weights."""
-    return (form, rule) if weights is None else (weights, None)
+    return (form, rule) if weights is None else (weights, of_weights(rule, golden.block_format(weights)))
 
 
 def _noise(tensors: Mapping[str, Matrix], form: str | golden.BlockFormat, rule: str | None) -> Noise:

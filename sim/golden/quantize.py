@@ -210,8 +210,9 @@ def quantize(
         one, or whose range is known beforehand. What lies beyond the range of the format saturates.
     rule : str, optional
         How the scale of a block follows from its numbers, one of `RULES` that the format has, see `golden.rules`. The
-        above is "nearest", the default but for MXFP4. "four-over-six" is for NVFP4: the divisor is 1536, and each block
-        is tried with a top of 6 and of 4. MXFP4 has "floor", the default, and "ceil". HiF4 has "reciprocal". Formats
+        above is "nearest", the default but for MXFP4. "four-over-six" is for E2M1 alone: each block is tried with a top
+        of 6 and of 4, and of NVFP4 the divisor is 1536. MXFP4 has "floor", the default, and "ceil". "least-error" tries
+        scales beside those, and takes that of least squared error. HiF4 has "reciprocal". Formats
         without block scales have "unscaled", which has a tensor scale alone; ternary numbers "absmean", by default, by
         their mean magnitude.
 
@@ -395,7 +396,9 @@ _Candidate = tuple[Array, Array, Array]
 def _best(blocks: Array, peaks: Array, tensor_scale: float, form: BlockFormat, index: int, rule: str) -> _Candidate:
     """Return the best that a rule makes of one element format; of equal errors the first."""
     first, *others = (
-        _candidate(blocks, peaks, tensor_scale, form, index, rule, top) for top in rules.tops(form, index, rule)
+        _candidate(blocks, peaks, tensor_scale, form, index, rule, top, step)
+        for top in rules.tops(form, index, rule)
+        for step in rules.steps(form, rule)
     )
     scales, codes, error = first
     for other_scales, other_codes, other_error in others:
@@ -414,10 +417,13 @@ def _candidate(
     index: int,
     rule: str,
     top: float,
+    step: int,
 ) -> _Candidate:
-    """Return blocks with scales that make the largest number of each ``top``."""
+    """Return blocks with scales that make the largest number of each ``top``, or ``step`` codes beside those."""
     element = form.elements[index]
     scales = rules.scale_codes(form.scale, top, peaks, tensor_scale, rule).astype(form.scale_type)
+    if step:
+        scales = np.clip(scales.astype(np.int64) + step, 0, form.scale.last).astype(form.scale_type)
     if form.nonzero and form.scale.zero is not None:
         scales = np.maximum(scales, form.scale_type.type(form.scale.zero + 1))
     unit = form.scale.table[scales] * tensor_scale

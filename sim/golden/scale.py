@@ -68,6 +68,11 @@ class ScaleFormat:
         return 0 if self.subnormals else None
 
     @property
+    def last(self) -> int:
+        """The last code that is a number, of the largest value."""
+        return (1 << self.width) - 1 - (self.nan is not None)
+
+    @property
     def smallest(self) -> float:
         """Smallest value above zero."""
         return float(self.table[1 if self.subnormals else 0])

@@ -13,8 +13,8 @@ from hwgen.errors import InputError
 from hwgen.formats import BlockFormat, Formats
 from hwgen.report import schema
 from sim import accuracy, golden
+from sim.accuracy.rows import BY_ROW, of_weights, rules
 from sim.counterpart import counterpart
-from sim.golden.rules import rules
 
 __all__ = ["MODELS", "Losses", "errors_of", "of_products"]
 
@@ -110,26 +110,39 @@ class Losses:
     def similarities(self, config: TensorCoreConfig) -> dict[str, schema.Similarity] | None:
         """How like the model's embeddings are those that such a core would give, by rule; None without a model.
 
-        Operands of two formats are quantised by the default rule of each.
+        Operands of two formats are quantised by the default rule of each, and where blocks of A have no scale, by one
+        for each row of both besides.
         """
         if self._model is None:
             return None
         return {
-            rule: schema.Similarity(found.similarity, found.worst_similarity, found.standard_error)
+            rule: schema.Similarity(
+                found.similarity,
+                found.worst_similarity,
+                found.standard_error,
+                draws=len(found.draws),
+                spread=found.spread if len(found.draws) > 1 else None,
+            )
             for rule, found in self._of_model(config).items()
         }
 
     def _with_model(self, config: TensorCoreConfig, error: schema.FormatError) -> schema.FormatError:
-        if config.a != config.b and not error.default:
-            return error
-        # Of two formats there is one entry, of the default rule of each.
         found = self._of_model(config)
-        of = found[error.rule] if config.a == config.b else next(iter(found.values()))
+        if config.a == config.b:
+            activations = weights = found.get(error.rule)
+        else:
+            # The first entry is of the default rule of each, and the other of rows.
+            first, *others = found.values()
+            of_rule = first if error.default else next(iter(others), None) if error.rule == BY_ROW else None
+            activations = of_rule if error.format == config.a.name else None
+            weights = of_rule if error.format == config.b.name else None
+            if error.rule == BY_ROW and of_weights(BY_ROW, counterpart(config.b)) is None:
+                weights = None
         trained = {}
-        if error.format == config.a.name:
-            trained[schema.ACTIVATIONS] = of.activations.mean
-        if error.format == config.b.name:
-            trained[schema.WEIGHTS] = of.weights.mean
+        if activations is not None:
+            trained[schema.ACTIVATIONS] = activations.activations.mean
+        if weights is not None:
+            trained[schema.WEIGHTS] = weights.weights.mean
         return replace(error, decibels={**error.decibels, **_finite(trained)})
 
     def _of_model(self, config: TensorCoreConfig) -> _ByRule:
@@ -141,7 +154,10 @@ class Losses:
                 self._known[pair] = {rule: self._model.errors(a, rule) for rule in rules(a)}
             else:
                 rule = " and ".join(dict.fromkeys(rules(form)[0] for form in (a, b)))
-                self._known[pair] = {rule: self._model.errors(a, rules(a)[0], b)}
+                found = {rule: self._model.errors(a, rules(a)[0], b)}
+                if BY_ROW in rules(a):
+                    found[BY_ROW] = self._model.errors(a, BY_ROW, b)
+                self._known[pair] = found
         return self._known[pair]
 
 

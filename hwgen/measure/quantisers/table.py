@@ -26,8 +26,9 @@ from hwgen.report import schema
 from hwgen.rtl.quantiser.quantiser import Quantiser
 from hwgen.timing import analysis as timing
 from hwgen.verilog import design, verilog
-from sim.accuracy import SHAPE, drawn
+from sim.accuracy import SEED, SHAPE
 from sim.accuracy.hardware import Case, distances
+from sim.tensors import KINDS, generate
 from sim.verify.quantisers import counterpart
 
 __all__ = ["errors", "measure"]
@@ -133,7 +134,7 @@ def errors(configs: Sequence[QuantiserConfig]) -> tuple[schema.QuantiserError, .
     """What each quantiser loses of drawn tensors to the float64 quantiser of the second one's format and rule."""
     goal = counterpart(configs[1])
     cases = [Case(config.name, counterpart(config), goal) for config in configs]
-    found = {kind: distances({kind: x}, cases) for kind, x in drawn(SHAPE).items()}
+    found = {kind: distances({kind: generate(kind, SHAPE, SEED)}, cases) for kind in KINDS}
     return tuple(
         schema.QuantiserError(
             quantiser=config.name,

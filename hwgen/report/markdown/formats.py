@@ -65,8 +65,8 @@ def _caveats(row: FormatRow) -> list[str]:
     said = [_CAVEATS[each.name] for each in operands if each.name in _CAVEATS]
     if any(each.scale_bits == 0 for each in operands):
         said.append(
-            "its errors are those of one scale for a whole tensor; with scales for a group, a row or a token, which are"
-            " outside the core, they are less"
+            "its errors are those of one scale for a whole tensor, and by the rule by-row of one for each row of both"
+            " operands, which is outside the core as well; scales of groups are in neither"
         )
     return said
 
@@ -385,23 +385,34 @@ def _errors(report: FormatsReport) -> list[str]:
     ]
 
 
+_DRAWS = (
+    " Scales a little larger would round all numbers another way. So the model is quantised in several draws, with"
+    " scales that are up to 2 % larger. The mean is over all, the standard error has both, and *from draw to draw* is"
+    " the standard deviation of one draw."
+)
+
+
 def _similarities(report: FormatsReport) -> list[str]:
     """The table of what a trained model gives, where one was asked for."""
-    rows = [
-        [row.row, rule, f"{each.mean:.4f}", f"{each.worst:.4f}", f"{each.standard_error:.4f}"]
-        for row in report.results
-        for rule, each in (row.similarities or {}).items()
-    ]
-    if not rows:
+    found = [(row.row, rule, each) for row in report.results for rule, each in (row.similarities or {}).items()]
+    if not found:
         return []
+    several = any(each.draws is not None for *_, each in found)
+    spread = ["from draw to draw"] if several else []
+    rows = [
+        [name, rule, f"{each.mean:.4f}", f"{each.worst:.4f}", f"{each.standard_error:.4f}"]
+        + (["one draw" if each.spread is None else f"{each.spread:.4f}"] if several else [])
+        for name, rule, each in found
+    ]
     return [
         "",
         f"## Similarity of embeddings, {_model(report)}",
         "",
         "Mean over the sentences, the worst sentence, and the standard error of the mean: what other sentences would"
-        " change. The difference of two rows is known better, since all rows have the same sentences.",
+        f" change.{_DRAWS if several else ''} The difference of two rows is known better, since all rows have the same"
+        " sentences.",
         "",
-        *table(["row", "rule", "mean", "worst", "standard error"], rows, 3),
+        *table(["row", "rule", "mean", "worst", "standard error", *spread], rows, 3),
     ]
 
 

@@ -16,7 +16,8 @@ def test_a_file_of_ones_own(run, tmp_path):
     assert (status, err) == (0, "")
     lines = [line.strip("│ \n").split("│") for line in out.splitlines() if line.startswith("│")]
     found = [tuple(cell.strip() for cell in line) for line in lines]
-    choices = [("mixfp4", "nearest", "4.5"), ("mxfp4", "floor", "4.25"), ("mxfp4", "ceil", "4.25")]
+    forms = {("mixfp4", "4.5"): ("nearest", "least-error"), ("mxfp4", "4.25"): ("floor", "ceil", "least-error")}
+    choices = [(form, rule, bits) for (form, bits), rules in forms.items() for rule in rules]
     assert found == [(*row, f"{accuracy.energies(x, *row[:2]).decibels:.2f}") for row in choices]
 
 
@@ -37,7 +38,8 @@ def test_formats_of_ones_own(run, refused, tmp_path):
     status, out, err = run("error", "--file", "x.npy", "--format", "mine.toml", "--format", "nvfp4", "--json")
     assert (status, err) == (0, "")
     mine = golden.formats_from(OWN)["mine"]
-    rows = accuracy.table([("nvfp4", "nearest"), ("nvfp4", "four-over-six"), (mine, "nearest")], {"file": x})
+    known = [("nvfp4", rule) for rule in ("nearest", "four-over-six", "least-error")]
+    rows = accuracy.table([*known, (mine, "nearest"), (mine, "least-error")], {"file": x})
     assert json.loads(out)["rows"] == [row.as_dict() for row in rows]
     assert rows[-1].bits == 3.5
     (tmp_path / "bad.toml").write_text(OWN.replace("integer = 3", "integer = 1"))
@@ -50,7 +52,7 @@ class Half:
 
     def errors(self, form, rule, weights):
         noise = accuracy.Noise({"layer": accuracy.Energies(2.0, 1.0)})
-        return accuracy.ModelErrors(noise, noise, np.array([0.75, 0.25]))
+        return accuracy.ModelErrors(noise, noise, np.array([[0.75, 0.25], [0.75, 0.25]]))
 
 
 def test_json_with_a_model(run, monkeypatch):
@@ -60,7 +62,8 @@ def test_json_with_a_model(run, monkeypatch):
     found = json.loads(out)
     assert found["drawn"] == {"shape": [512, 4096], "seed": 3}
     assert (found["file"], found["model"]) == (None, "minilm")
-    rows = accuracy.table([("msfp12", "floor"), ("msfp12", "ceil")], accuracy.drawn(seed=3), Half())
+    choices = [("msfp12", rule) for rule in ("floor", "ceil", "least-error")]
+    rows = accuracy.table(choices, accuracy.drawn(seed=3), Half())
     assert found["rows"] == [row.as_dict() for row in rows]
     status, out, _ = run("error", "--format", "msfp12", "--model", "minilm")
     assert status == 0

@@ -155,11 +155,27 @@ def test_order_is_the_published_one():
 def test_choices_are_all_formats_with_all_rules():
     forms = [form for form, _ in accuracy.CHOICES]
     assert set(forms) == set(golden.FORMATS)
-    assert {rule for _, rule in accuracy.CHOICES} == set(golden.RULES)
+    assert {rule for _, rule in accuracy.CHOICES} == {*golden.RULES, "by-row"}
     x = tensors.generate("gaussian", (4, 64), 3)
     for form in golden.FORMATS:
         default = accuracy.CHOICES[forms.index(form)]
         assert accuracy.energies(x, form) == accuracy.energies(x, *default)
+
+
+def test_ordinary_channels_are_those_beside_the_outliers():
+    """The tensor is quantised as a whole: in their blocks the outliers have the say."""
+    shape = (64, 512)
+    x = tensors.generate("outlier-channels", shape, 5)
+    ordinary = tensors.ordinary_channels(shape, 5)
+    spread = x.std(axis=0)
+    assert (~ordinary).sum() == 4
+    assert spread[~ordinary].min() > 5
+    assert spread[ordinary].max() < 1.5
+    error = golden.dequantize(golden.quantize(x, "nvfp4")).astype(float) - x
+    expected = 10 * np.log10(np.square(x[:, ordinary], dtype=float).sum() / np.square(error[:, ordinary]).sum())
+    found = accuracy.signal_to_noise("nvfp4", "ordinary-channels", shape=shape, seed=5)
+    assert found == pytest.approx(expected, abs=1e-4)
+    assert found < accuracy.signal_to_noise("nvfp4", "outlier-channels", shape=shape, seed=5) - 3
 
 
 def test_bad_input():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sim import accuracy, golden, tensors
+from sim.accuracy.trained import DRAWS
 
 SENTENCES = ["one two three", "four", "three three one four two one"]
 
@@ -42,10 +43,39 @@ def test_errors(model):
         return a @ b.T
 
     expected = model.similarities(product)
-    np.testing.assert_allclose(found.similarities, expected, atol=1e-4)  # two ways to add up
+    np.testing.assert_allclose(found.draws[0], expected, atol=1e-4)  # two ways to add up
+    assert found.draws.shape == (DRAWS, 3)
+    np.testing.assert_array_equal(found.similarities, found.draws.mean(axis=0))
     assert found.worst_similarity == found.similarities.min() < found.similarity < 0.9999
-    assert found.standard_error == pytest.approx(np.std(found.similarities, ddof=1) / math.sqrt(3))
-    assert math.isnan(accuracy.ModelErrors(found.weights, found.activations, found.similarities[:1]).standard_error)
+    sentences, draws = (np.var(found.draws.mean(axis=axis), ddof=1) for axis in (0, 1))
+    assert found.standard_error == pytest.approx(math.sqrt(sentences / 3 + draws / DRAWS))
+    assert found.spread == pytest.approx(math.sqrt(draws))
+    once = model.errors("nvfp4", draws=1)
+    np.testing.assert_array_equal(once.draws, found.draws[:1])
+    assert once.standard_error == pytest.approx(np.std(once.similarities, ddof=1) / math.sqrt(3))
+    assert math.isnan(once.spread)
+    alone = accuracy.ModelErrors(found.weights, found.activations, found.draws[:, :1])
+    assert math.isnan(alone.standard_error)
+
+
+@pytest.mark.parametrize(
+    ("form", "rule"), [("nvfp4", "four-over-six"), ("mxfp4", "floor"), ("int8", "by-row"), ("mxfp8-e4m3", "ceil")]
+)
+def test_a_draw_has_scales_that_are_a_little_larger(form, rule):
+    """Same arguments, same draw; each has errors of its own, and about as many."""
+    x, w = (tensors.generate("gaussian", shape, seed) for seed, shape in enumerate(((64, 256), (96, 256))))
+    exact = x.astype(np.float64) @ w.T.astype(np.float64)
+    found = [accuracy.quantised(form, rule, None, draw)("layer", x, w) for draw in (0, 1, 1, 2)]
+    noise = [np.square(each - exact).sum() for each in found]
+    np.testing.assert_array_equal(found[1], found[2])
+    assert len({*noise}) == 3
+    assert max(noise) < 1.1 * min(noise)
+    other = accuracy.quantised(form, rule, None, 1)("another", x, w)
+    assert np.square(other - exact).sum() != noise[1]
+
+
+def test_codes_that_are_added_are_drawn_once(model):
+    assert model.errors("l-mul", "floor").draws.shape == (1, 3)
 
 
 def test_weights_of_another_format(model):
@@ -63,7 +93,7 @@ def test_weights_of_another_format(model):
         seen.append(name)
         return golden.gemm(a, b)
 
-    np.testing.assert_array_equal(found.similarities, model.similarities(product))
+    np.testing.assert_array_equal(found.draws[0], model.similarities(product))
     assert len(seen) == 12
     for other, sums in (("mxfp4", 32), ("mxfp4-2x16", 16)):
         with pytest.raises(golden.ArgumentError, match=f"got nvfp4 16 in sums of 16 and {other} 32 in sums of {sums}"):

@@ -100,10 +100,11 @@ def test_the_default_is_the_first_rule():
 @pytest.mark.parametrize(
     ("form", "rule", "message"),
     [
-        ("nvfp4", "six", "rule must be one of 'nearest', 'four-over-six' for nvfp4; got 'six'"),
-        ("mixfp4", "four-over-six", "rule must be one of 'nearest' for mixfp4; got 'four-over-six'"),
-        ("fp4-ue5m3-b16", "four-over-six", "rule must be one of 'nearest' for fp4-ue5m3-b16"),
-        ("nvint4", 4, "rule must be one of 'nearest' for nvint4; got 4"),
+        ("nvfp4", "six", "rule must be one of 'nearest', 'four-over-six', 'least-error' for nvfp4; got 'six'"),
+        ("mixfp4", "four-over-six", "rule must be one of 'nearest', 'least-error' for mixfp4; got 'four-over-six'"),
+        ("hif4", "least-error", "rule must be one of 'reciprocal' for hif4; got 'least-error'"),
+        ("int8", "least-error", "rule must be one of 'unscaled' for int8"),
+        ("nvint4", 4, "rule must be one of 'nearest', 'least-error' for nvint4; got 4"),
     ],
 )
 def test_rules_that_a_format_has_not_are_refused(form, rule, message):
@@ -111,10 +112,75 @@ def test_rules_that_a_format_has_not_are_refused(form, rule, message):
         golden.quantize(np.ones((1, 32)), form, rule=rule)
 
 
+def squared(x, form, rule):
+    """Squared error of each block."""
+    q = golden.quantize(x, form, rule=rule)
+    values = q.form.values(q.codes, q.scales) * q.core_scale
+    return np.square(values - x).reshape(-1, q.form.block).sum(axis=1)
+
+
+SCALED = [name for name, form in golden.CATALOGUE.items() if form.scale.width and not form.shifts]
+
+
+@pytest.mark.parametrize("form", SCALED)
+def test_least_error_is_the_least_of_all_scales_nearby(form):
+    """Compared with every scale that there is within the bounds, by a search that knows nothing of the rule's own."""
+    record = golden.block_format(form)
+    x = np.random.default_rng(6).standard_t(3, (12 if len(record.elements) < 5 else 3, 2 * record.block))
+    default = golden.quantize(x, form)
+    q = golden.quantize(x, form, rule="least-error")
+    assert q.tensor_scale == default.tensor_scale
+    found = squared(x, form, "least-error")
+    assert found.sum() <= squared(x, form, None).sum()
+    if record.by_tensor:
+        return
+    if record.scale.mantissa_bits:
+        assert found.sum() < squared(x, form, None).sum()
+        assert (found <= squared(x, form, None) * (1 + 1e-12)).all()
+    for number, block in enumerate(x.reshape(-1, record.block)):
+        errors = []
+        for index, element in enumerate(record.elements):
+            weight = record.factors[index] / record.factors[0] if record.factors else 1.0
+            ideal = np.abs(block).max() / element.largest / weight / default.tensor_scale
+            for scale in record.scale.table[: record.scale.last + 1]:
+                # Half a code within the bounds: the rule's are about the nearest scale, not about the ideal.
+                if 2**-0.4 < scale / ideal < 2**0.65:
+                    unit = scale * weight * default.tensor_scale
+                    errors.append(np.square(element.table[element.encode(block / unit)] * unit - block).sum())
+        assert errors
+        assert found[number] <= min(errors) * (1 + 1e-9) + 1e-12
+
+
+def test_ties_of_least_error_go_to_the_nearest_scale():
+    """6 is exact under scales of 1, of 1.5 and of 2."""
+    block = np.zeros((1, 16))
+    block[0, 3] = 6
+    q = golden.quantize(block, "nvfp4", tensor_scale=1, rule="least-error")
+    assert (q.scales[0, 0], q.codes[0, 3]) == (0x38, 7)
+    zeros = golden.quantize(np.zeros((1, 16)), "nvfp4", rule="least-error")
+    assert (zeros.tensor_scale, zeros.scales[0, 0]) == (1, 0)
+
+
+@pytest.mark.parametrize("form", ["nvfp4", "mixfp4", "razer-weights", "mxfp4"])
+def test_scales_of_least_error_end_with_the_format(form):
+    """The largest block of a tensor has the largest scale by the nearest, and what is above that is NaN."""
+    x = np.random.default_rng(7).standard_normal((64, 64)) * 2.0**120
+    assert np.isfinite(golden.dequantize(golden.quantize(x, form, rule="least-error"))).all()
+
+
+def test_four_over_six_needs_no_tensor_scale():
+    """UE5M3 has room for the scale that is 1.5 times as large."""
+    x = np.random.default_rng(8).standard_normal((64, 64))
+    assert golden.quantize(x, "fp4-ue5m3-b16", rule="four-over-six").tensor_scale == 1
+    four, plain = (squared(x, "fp4-ue5m3-b16", rule) for rule in ("four-over-six", "nearest"))
+    assert (four <= plain).all()
+    assert 0.2 < (four < plain).mean() < 0.6
+
+
 def test_four_over_six_is_for_the_tensor_scale_of_nvfp4_alone():
     plain = golden.block_format("nvfp4")
     other = golden.BlockFormat("other", plain.elements, plain.scale, 100.0)
-    with pytest.raises(golden.ArgumentError, match="rule must be one of 'nearest' for other; got 'four-over-six'"):
+    with pytest.raises(golden.ArgumentError, match="rule must be one of 'nearest', 'least-error' for other; got"):
         golden.quantize(np.ones((1, 16)), other, rule="four-over-six")
 
 

@@ -25,7 +25,7 @@ class Model:
         self.asked.append((form.name, rule, other.name))
         of = {"activations": len(form.name) + len(rule), "weights": 100 + len(other.name) + len(rule)}
         noises = {name: Noise({name: Energies(10 ** (ratio / 10), 1.0)}) for name, ratio in of.items()}
-        return ModelErrors(noises["weights"], noises["activations"], np.array([0.9, 0.7]))
+        return ModelErrors(noises["weights"], noises["activations"], np.array([[0.9, 0.7], [0.9, 0.7]]))
 
 
 @pytest.fixture(autouse=True)
@@ -45,18 +45,19 @@ def by_rule(config: TensorCoreConfig, losses: Losses) -> dict[tuple[str, str], d
 def test_one_format_has_both_operands_by_every_rule() -> None:
     model = Model()
     losses, config = Losses(model), NAMED["nvfp4-small"]
-    nearest, other = 5 + len("nearest"), 5 + len("four-over-six")
+    nearest, other, least = (5 + len(rule) for rule in ("nearest", "four-over-six", "least-error"))
     assert by_rule(config, losses) == {
         ("nvfp4", "nearest"): {schema.ACTIVATIONS: nearest, schema.WEIGHTS: 100 + nearest},
         ("nvfp4", "four-over-six"): {schema.ACTIVATIONS: other, schema.WEIGHTS: 100 + other},
+        ("nvfp4", "least-error"): {schema.ACTIVATIONS: least, schema.WEIGHTS: 100 + least},
     }
     similarities = losses.similarities(config)
     assert similarities is not None
-    assert list(similarities) == ["nearest", "four-over-six"]
-    assert similarities["nearest"] == schema.Similarity(pytest.approx(0.8), 0.7, pytest.approx(0.1))
+    assert list(similarities) == ["nearest", "four-over-six", "least-error"]
+    assert similarities["nearest"] == schema.Similarity(pytest.approx(0.8), 0.7, pytest.approx(0.1), 2, 0.0)
     # Two blocks in a step are the same formats.
     assert losses.similarities(NAMED["nvfp4-blackwell"]) == similarities
-    assert model.asked == [("nvfp4", rule, "nvfp4") for rule in ("nearest", "four-over-six")]
+    assert model.asked == [("nvfp4", rule, "nvfp4") for rule in ("nearest", "four-over-six", "least-error")]
 
 
 def test_of_two_formats_the_weights_have_that_of_b() -> None:
@@ -65,12 +66,23 @@ def test_of_two_formats_the_weights_have_that_of_b() -> None:
     assert by_rule(config, losses) == {
         ("nvfp4", "nearest"): {schema.ACTIVATIONS: 12},
         ("nvfp4", "four-over-six"): {},
+        ("nvfp4", "least-error"): {},
         ("mixfp4", "nearest"): {schema.WEIGHTS: 113},
+        ("mixfp4", "least-error"): {},
     }
     assert list(losses.similarities(config) or {}) == ["nearest"]
     assert model.asked == [("nvfp4", "nearest", "mixfp4")]
-    # The default rule of each.
-    assert list(losses.similarities(NAMED["w4a8-int-small"]) or {}) == ["unscaled"]
+    # The default rule of each, and of integers a scale for each row besides. Ternary weights keep that of the tensor.
+    assert list(losses.similarities(NAMED["w4a8-int-small"]) or {}) == ["unscaled", "by-row"]
+    assert by_rule(NAMED["w4a8-int-small"], losses) == {
+        ("int8", "unscaled"): {schema.ACTIVATIONS: 12},
+        ("int8", "by-row"): {schema.ACTIVATIONS: 10},
+        ("int4", "unscaled"): {schema.WEIGHTS: 112},
+        ("int4", "by-row"): {schema.WEIGHTS: 110},
+    }
+    found = by_rule(NAMED["ternary-small"], losses)
+    assert (found["ternary", "absmean"], found["ternary", "by-row"]) == ({schema.WEIGHTS: 115}, {})
+    assert (found["int8", "unscaled"], found["int8", "by-row"]) == ({schema.ACTIVATIONS: 12}, {schema.ACTIVATIONS: 10})
 
 
 def test_without_a_model_only_drawn_tensors_lose() -> None:
@@ -95,7 +107,8 @@ def test_what_several_cores_lose_is_found_side_by_side() -> None:
     configs = [NAMED[name] for name in ("nvfp4-small", "nvfp4-blackwell", "mixfp4-weights-small")]
     losses.find(configs, 2, lambda done, total: told.append((done, total)))
     assert told == [(0, 2), (1, 2), (2, 2)]
-    asked = [("nvfp4", "four-over-six", "nvfp4"), ("nvfp4", "nearest", "mixfp4"), ("nvfp4", "nearest", "nvfp4")]
+    alone = [("nvfp4", rule, "nvfp4") for rule in ("four-over-six", "least-error", "nearest")]
+    asked = sorted([*alone, ("nvfp4", "nearest", "mixfp4")])
     assert sorted(model.asked) == asked
     plain = Losses(Model())
     for config in configs:

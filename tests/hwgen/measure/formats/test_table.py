@@ -457,7 +457,7 @@ def test_a_model_that_is_missing_is_told_before_all_work(bench: Bench, monkeypat
 
 def test_errors_of_a_model_stand_beside_those_of_drawn_tensors(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     of = accuracy.ModelErrors(
-        *(accuracy.Noise({"layer": accuracy.Energies(ratio, 1.0)}) for ratio in (100.0, 1000.0)), np.array([0.9, 0.8])
+        *(accuracy.Noise({"layer": accuracy.Energies(ratio, 1.0)}) for ratio in (100.0, 1000.0)), np.array([[0.9, 0.8]])
     )
     monkeypatch.setitem(MODELS, "minilm", lambda: SimpleNamespace(errors=lambda *_, **__: of))
     asked = request(*rows_of(["mixfp4", "four-over-six"]), runs=1)
@@ -486,18 +486,20 @@ def test_what_is_stored_and_lost(bench: Bench) -> None:
     assert [(each.format, each.rule, each.default) for each in rows["mixfp4-weights"].errors] == [
         ("nvfp4", "nearest", True),
         ("nvfp4", "four-over-six", False),
+        ("nvfp4", "least-error", False),
         ("mixfp4", "nearest", True),
+        ("mixfp4", "least-error", False),
     ]
-    assert rows["mxfp4"].decibels("gaussian") == {"floor": 18, "ceil": 17}
+    assert rows["mxfp4"].decibels("gaussian") == {"floor": 18, "ceil": 17, "least-error": 24}
     # Noise of 20 and 21 dB below the signal, in the mean.
     mean = -10 * np.log10((10**-2.0 + 10**-2.1) / 2)
     assert rows["mixfp4-weights"].decibels("gaussian") == {"nearest": pytest.approx(mean)}
 
 
 def test_errors_are_those_of_the_golden_model() -> None:
-    (nearest, other) = errors_of([BASELINE.a])
+    nearest, other, least = errors_of([BASELINE.a])
     assert set(nearest.decibels) == set(accuracy.KINDS)
-    assert 20 < nearest.decibels["gaussian"] < other.decibels["gaussian"] < 22
+    assert 20 < nearest.decibels["gaussian"] < other.decibels["gaussian"] < least.decibels["gaussian"] < 22
 
 
 def test_a_library_without_flip_flops_is_refused(bench: Bench) -> None:
