@@ -18,7 +18,7 @@ from .encoder import Encoder
 from .noise import CHOICES, KINDS, SEED, SHAPE, Energies, energies, signal_to_noise
 from .sentences import SENTENCES
 from .table import Row, drawn, table
-from .trained import Model, ModelErrors, Noise, quantised
+from .trained import Model, ModelErrors, Noise, quantised, standard_error
 from .wordpiece import WordPiece
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "minilm_model",
     "quantised",
     "signal_to_noise",
+    "standard_error",
     "table",
 ]
 
