@@ -647,6 +647,7 @@ def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
         "gaussian": "msfp12",
         "heavy-tailed": "msfp12",
         "outlier-channels": "mxfp4",
+        "ordinary-channels": "mxfp4",
     }
     assert {max(errors, key=lambda form: errors[form][kind]) for kind in errors["nvfp4"]} == {"razer-weights"}
     gain = more("razer-weights", "mixfp4")
@@ -655,13 +656,32 @@ def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
     for form, text in (("razer-activations", "MixFP4 to {:.1f} dB"), ("if4", "IF4 has the same error to {:.1f} dB")):
         assert text.format(max(map(abs, more(form, "mixfp4")))) in page
     rows = {row.row: row.similarities or {} for row in report.results}
-    ours, (plain, better) = rows["mixfp4"]["nearest"], rows["nvfp4"].values()
+    ours, (plain, better, least) = rows["mixfp4"]["nearest"], rows["nvfp4"].values()
+    searched = rows["mixfp4"]["least-error"]
+    assert f"NVFP4 then has {least.mean:.4f}, more than MixFP4 by its own rule. MixFP4 has {searched.mean:.4f}" in page
+    assert least.mean > ours.mean
+    gaussian = {(each.format, each.rule): each.decibels["gaussian"] for row in report.results for each in row.errors}
+    gains = [gaussian["mixfp4", rule] - gaussian["nvfp4", rule] for rule in ("least-error", "nearest")]
+    assert (
+        "and {:.1f} dB more than NVFP4 on gaussian tensors, where by their own rules it has {:.1f}.".format(*gains)
+        in page
+    )
+    results = _prose(RESULTS)
+    assert f"to FP32 is {ours.mean:.4f} beside {plain.mean:.4f}" in results
+    assert f"and {searched.mean:.4f} beside {least.mean:.4f}" in results
+    by_row = rows["int8"]["by-row"], rows["int8"]["unscaled"]
+    assert (
+        "the similarity of `int8` is {:.4f} by it, as that of MXFP8, and {:.4f} by one scale".format(
+            *(each.mean for each in by_row)
+        )
+        in page
+    )
     assert rows["four-over-six"] == {"four-over-six": better}
     assert f"have a similarity of {ours.mean:.4f} to those in FP32 with MixFP4" in page
     assert f"With NVFP4 it is {plain.mean:.4f}, and {better.mean:.4f} by the rule `four-over-six`" in page
-    accuracy = (DOCS / "accuracy.md").read_text(encoding="utf-8")
-    for name, other in (("MixFP4", ours), ("Four-over-Six", better)):
-        (found,) = re.findall(rf"{name} (?:is above NVFP4 )?by (0\.\d+) \+- (0\.\d+)", accuracy)
+    accuracy = _prose(DOCS / "accuracy.md")
+    for name, other in (("MixFP4 is above NVFP4", ours), ("Four-over-Six", better)):
+        (found,) = re.findall(rf"{name} by (0\.\d+) \+- (0\.\d+)", accuracy)
         assert float(found[0]) == pytest.approx(other.mean - plain.mean, abs=1e-4)
         assert f"by {found[0]} +- {found[1]}" in page
 

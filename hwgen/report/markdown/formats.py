@@ -106,7 +106,7 @@ def _noise(row: FormatRow, kind: str) -> str:
     if not found:
         return ""
     default, best = next(iter(found)), max(found, key=lambda rule: found[rule])
-    better = f" ({best} {found[best]:.2f})" if f"{found[best]:.2f}" != f"{found[default]:.2f}" else ""
+    better = f" ({found[best]:.2f})" if f"{found[best]:.2f}" != f"{found[default]:.2f}" else ""
     return f"{found[default]:.2f}{better}"
 
 
@@ -117,7 +117,7 @@ def _similarity(row: FormatRow) -> str:
     found = row.similarities
     default, best = next(iter(found)), max(found, key=lambda rule: found[rule].mean)
     shown = {rule: f"{each.mean:.4f}" for rule, each in found.items()}
-    better = f" ({best} {shown[best]})" if shown[best] != shown[default] else ""
+    better = f" ({shown[best]})" if shown[best] != shown[default] else ""
     return f"{shown[default]}{better}"
 
 
@@ -256,7 +256,8 @@ def _fairness(report: FormatsReport) -> list[str]:
         " and aligned for itself, and both are added to C in one step. Fewer and longer sums need less hardware a"
         " product, whatever the format. *Bits* are those of an element and its share of the block's scale. *ns* is the"
         " longest path of the slowest run. *dB*: signal over quantisation noise, by the rule of the simulated operands,"
-        " and in brackets by a better one. With two formats the noise is the mean of both."
+        " and in brackets by the best of the others, where that is better. With two formats the noise is the mean of"
+        " both."
         f"{_of_model(report)}{_other_rules(report)}",
     ]
 
@@ -286,7 +287,7 @@ def _other_rules(report: FormatsReport) -> str:
     others = {each.rule: None for row in report.results for each in row.errors if each.rule not in default}
     if not others:
         return ""
-    return f" Other rules ({', '.join(others)}) have the same cores; their errors are further down."
+    return f" Other rules ({', '.join(others)}) have the same cores; which one is in brackets, is further down."
 
 
 def _products_alone(report: FormatsReport) -> list[str]:

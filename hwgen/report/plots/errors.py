@@ -120,8 +120,8 @@ def _scatter(axis: Any, found: Points, default: set[str], lowest: float, edge: f
             style = {"color": colour, "fillstyle": "full" if name in best else "none"}
             place = edge if below else ratio
             axis.plot(cost, place, _BELOW if below else mark, markersize=6 if large else 4, **style)
-            # Another rule stands above or below its row.
-            if large or name in best:
+            # Another rule stands above or below its row, whose name serves both.
+            if large:
                 text = f"{name}: {ratio:.3g}" if below else name
                 named.append(labels.Name(plain(text), cost, place, colour))
         ends = ([each[name][place] for name in best] for place in (0, 1))
@@ -158,8 +158,8 @@ def _panel(axis: Any, report: FormatsReport, metric: str, kind: str) -> tuple[li
 def errors_png(report: FormatsReport) -> bytes:
     """Error against area and energy of a product, for each kind of tensor, and for a trained model's output.
 
-    A row has a large mark, and a small one for each further rule by which its scales are found. A small mark has a
-    name only where it is on the front. Of a row far below the others the mark is at the edge, with its figure, see
+    A row has a large mark, and a small one without a name above or below it for each further rule by which its scales
+    are found. Of a row far below the others the mark is at the edge, with its figure, see
     `floor`.
 
     Parameters
@@ -191,7 +191,8 @@ def errors_png(report: FormatsReport) -> bytes:
     canvas.suptitle(
         plain(
             f"block formats: {conditions.flow.library.short}, {conditions.clock_ns:g} ns; filled: no other row with as"
-            f" many products is both cheaper and better; small: another rule for the scales{below}{left_out}"
+            f" many products is both cheaper and better; small: another rule for the scales of the row above"
+            f" or below it{below}{left_out}"
         ),
         fontsize=10,
     )

@@ -66,7 +66,11 @@ def test_a_rule_of_its_own_is_the_default() -> None:
         ("bias = 7\n", "", "scales.S: 'bias' is missing"),
         ('scale = "S"', 'scale = "T"', "formats.if-again: 'T' is missing, or no name there is"),
         ("block = 16", 'block = "16"', "formats.if-again: "),
-        ('rule = "ceil"', 'rule = "nearest"', "formats.powers: rule must be one of 'floor', 'ceil' for powers"),
+        (
+            'rule = "ceil"',
+            'rule = "nearest"',
+            "formats.powers: rule must be one of 'floor', 'ceil', 'least-error' for powers",
+        ),
         ("[formats.powers]", "[formats]\npowers = 3\n[rest]", "formats"),
     ],
 )

@@ -80,7 +80,9 @@ def test_the_default_is_floor():
         default, floor, ceil = (golden.quantize(x, form, rule=rule) for rule in (None, "floor", "ceil"))
         np.testing.assert_array_equal(default.scales, floor.scales)
         assert (floor.scales != ceil.scales).any()
-    with pytest.raises(golden.ArgumentError, match="rule must be one of 'floor', 'ceil' for mxfp4; got 'nearest'"):
+    with pytest.raises(
+        golden.ArgumentError, match="rule must be one of 'floor', 'ceil', 'least-error' for mxfp4; got 'nearest'"
+    ):
         golden.quantize(x, "mxfp4", rule="nearest")
 
 

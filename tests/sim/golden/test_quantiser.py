@@ -399,7 +399,10 @@ Q, X = golden.Quantiser, np.ones((1, 16), np.float32)
     ("call", "message"),
     [
         (lambda: Q("mxfp4"), "format must be one of 'nvfp4', 'mixfp4', 'nvint4'; got 'mxfp4'"),
-        (lambda: Q("mixfp4", "four-over-six"), "rule must be one of 'nearest' for mixfp4; got 'four-over-six'"),
+        (
+            lambda: Q("mixfp4", "four-over-six"),
+            "rule must be one of 'nearest', 'least-error' for mixfp4; got 'four-over-six'",
+        ),
         (lambda: Q(selection="squared-error"), "selection must be a rule such as SquaredError(8); got 'squared-error'"),
         (lambda: Q("nvfp4", selection=golden.Gap()), "nvfp4 with rule 'nearest' has one candidate; leave it out"),
         (lambda: Q("nvfp4", "four-over-six", golden.CrestFactor()), "selection must be one of squared-error, absolute"),

@@ -58,7 +58,7 @@ def test_what_is_lost_of_a_trained_model_has_columns_of_its_own(formats_report: 
     found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
     own = found["nvfp4"]
     assert (own["trained weights, dB"], own["trained activations, dB"]) == ("20.50", "21.00")
-    assert own["similarity"] == "0.9600 (four-over-six 0.9700)"
+    assert own["similarity"] == "0.9600 (0.9700)"
     assert found["cheap"]["similarity"] == found["cheap"]["trained weights, dB"] == ""
     text = markdown(report, "formats.png")
     assert "\n| nvfp4 | four-over-six | 0.9700 | 0.8700 | 0.0020 |\n" in text
@@ -96,7 +96,7 @@ def test_the_table_says_what_a_row_costs_and_loses(formats_report: schema.Format
         "heavy-tailed, dB": "17.00",
     }
     assert (found["nvfp4"]["core, area"], found["nvfp4"]["over"]) == ("baseline", "")
-    assert found["nvfp4"]["gaussian, dB"] == "20.00 (four-over-six 21.00)"
+    assert found["nvfp4"]["gaussian, dB"] == "20.00 (21.00)"
     assert found["later"]["core, area"] == "not measured"
     assert found["nvfp4-2x16"]["products"] == "2 x 16"
     assert found["late"]["ns"] == "1.04 (missed)"
@@ -129,7 +129,7 @@ def test_a_row_says_what_its_errors_are_of(formats_report: schema.FormatsReport)
     """Where no block has a scale, and where a rule is not that of the source."""
     row = formats_report.results[2]
     assert row.a is not None
-    tensor = "its errors are those of one scale for a whole tensor; with scales for a group, a row or a token, which"
+    tensor = "its errors are those of one scale for a whole tensor, and by the rule by-row of one for each row"
     for changes, words in (
         ({"scale_bits": 0}, tensor),
         ({"name": "blockdialect"}, "by the rule for weights, since ties"),
@@ -201,7 +201,7 @@ def test_registers_are_said_of_every_row(formats_report: schema.FormatsReport) -
 
 def test_rules_that_the_table_does_not_show_are_named_above_it(formats_report: schema.FormatsReport) -> None:
     text = markdown(formats_report, "formats.png")
-    words = " Other rules (four-over-six) have the same cores; their errors are further down.\n"
+    words = " Other rules (four-over-six) have the same cores; which one is in brackets, is further down.\n"
     assert words in text[: text.index("| row |")]
     rows = tuple(dataclasses.replace(row, errors=row.errors[:1]) for row in formats_report.results)
     assert "Other rules" not in markdown(dataclasses.replace(formats_report, results=rows), "formats.png")
