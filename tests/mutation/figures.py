@@ -70,6 +70,7 @@ SUITES: dict[str, Sequence[str]] = {
     "hwgen/cost/model.py": (f"{_COST}/test_model.py",),
     "hwgen/cost/results.py": (f"{_COST}/test_results.py",),
     "hwgen/cost/schedule.py": (f"{_COST}/test_schedule.py", f"{_COST}/test_exact.py"),
+    "hwgen/cost/stored.py": (f"{_COST}/test_stored.py", f"{_COST}/test_schedule.py"),
     "hwgen/cost/stream.py": (f"{_COST}/test_schedule.py", f"{_COST}/test_grid.py", f"{_COST}/test_exact.py"),
     "hwgen/cost/workloads.py": (f"{_COST}/test_workloads.py",),
     "hwgen/power/activity.py": (f"{_POWER}/test_activity.py",),

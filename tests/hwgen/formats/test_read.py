@@ -385,7 +385,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "a step of 128 products has longer sums .*; give the formats narrower 'elements' or a shorter 'block'$",
     ),
     # What the quantiser needs, the golden model says.
-    ({"form": {"rule": "floor"}}, "formats.mine: rule must be one of 'nearest' for mine; got 'floor'"),
+    ({"form": {"rule": "floor"}}, "formats.mine: rule must be one of 'nearest', 'least-error' for mine; got 'floor'"),
     ({"form": {"nonzero": 1}}, "formats.mine: nonzero = 1: must be true or false"),
     ({"form": {"nonzero": True}, "scale": {"subnormals": False}}, "formats.mine: nonzero: .* scale S has no zero"),
     ({"form": {"trial": [1]}}, "formats.mine: mine: trial must have the index of every element once"),
