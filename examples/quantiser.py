@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from sim import accuracy
 from sim.accuracy.hardware import TABLES, Distance, Table, distances
-from sim.tensors import Tensor
+from sim.tensors import KINDS, Tensor, generate
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(wrong[0], file=sys.stderr)
         return 2
     inputs: dict[str, Mapping[str, Tensor]] = {
-        kind: {kind: x} for kind, x in accuracy.drawn((options.rows, accuracy.SHAPE[1])).items()
+        kind: {kind: generate(kind, (options.rows, accuracy.SHAPE[1]), accuracy.SEED)} for kind in KINDS
     }
     if options.model:
         trained = accuracy.minilm_model()

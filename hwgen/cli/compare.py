@@ -90,7 +90,7 @@ def command(
     A measurement that was killed goes on where it was. Writes NAME.md, .csv, .json and .png to the reports directory,
     and NAME-placement.png: the placed cores.
 
-    Of cells without flip-flops no core can be built. Then lane arrays alone are compared: dot products of 16 lanes,
+    Of cells without flip-flops no core can be built. Then lane arrays alone are compared: dot products of one sum,
     with decoders of their own.
     """
     from hwgen.mapping import yosys

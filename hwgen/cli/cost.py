@@ -106,7 +106,7 @@ _MACHINE = (
         "quantiser_report",
         type=FILE,
         help="What 'hwgen quantiser compare' measured.  [default: quantisers.json in reports/, else what comes with"
-        " hwgen, if it is of the cores' library and clock; else their energy is not included]",
+        " hwgen, if it is of the cores' library, cells and clock; else their energy is not included]",
     ),
     click.option("--buffer-energy", **_energy("pJ per byte.", "hwgen.cost.model:SRAM_PJ_PER_BYTE")),
     click.option(

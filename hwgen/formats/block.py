@@ -213,8 +213,10 @@ class BlockFormat:
         """Whether tensors of another format are valid in this one, bit for bit, as NVFP4's are in MixFP4.
 
         Their elements are the first ones here, so that a selector of 0 means the same. Numbers of all of them count
-        alike, and so does what else is stored with a block.
+        alike, and so does what else is stored with a block. A step that chooses for all blocks takes no selectors.
         """
+        if self.by_step and other.tagged and not other.by_step:
+            return False
         first = len(other.elements)
 
         def stored(form: BlockFormat) -> tuple[object, ...]:

@@ -29,7 +29,7 @@ from hwgen.measure.requests import OverheadRequest
 from hwgen.measure.runs import BUILT, Run, measured
 from hwgen.measure.search.choice import Owner
 from hwgen.measure.search.reach import select_for_cores, select_lane_arrays
-from hwgen.measure.search.score import Aim
+from hwgen.measure.search.score import FIRST_DRAW, Aim
 from hwgen.measure.search.selected import Chosen, Selected
 from hwgen.report import schema
 from hwgen.report.precision import asked, half_width
@@ -308,6 +308,11 @@ def measure_at_clock(
     for config in configs.values():
         check_hold(config, stimulus.hold)
     among = list(recipes or usable(library))
+    if request.searches * request.runs >= FIRST_DRAW:
+        raise InputError(
+            f"{request.searches} searches of {request.runs} runs each: there are perturbations for"
+            f" {FIRST_DRAW - 1} runs; use fewer of either"
+        )
     clock_ns = stated_ns = request.clock_ns or usual(library)
     pair = _Pair(request, configs, among, Aim(clock_ns, physical, stimulus), vectors, flow)
     selected = request.selected or pair.found_by(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -99,6 +99,8 @@ def figures_of(
         for scope, rate in rates.items()
         if scope in scopes
     }
+    if not half_rates_alike(baseline, candidate):
+        measured = {key: replace(found, half_rate=(), half_rate_settled=()) for key, found in measured.items()}
     return compare(baseline.name, candidate.name, measured, clock_ns)
 
 

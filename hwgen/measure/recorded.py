@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,7 @@ def pair_found_before(directory: Path, request: OverheadRequest, library: Librar
     """
     for path, report in _measured_with(library, directory):
         if isinstance(report, schema.OverheadReport) and (found := selected_by(report, request, library)):
-            return path, replace(found, report=path.name)
+            return path, replace(found, report=_named(path))
     return None
 
 
@@ -74,8 +75,13 @@ def rows_found_before(directory: Path, request: FormatsRequest, library: Library
                     among.append((path, row, found[name]))
         if among:
             path, best = _best(among)
-            taken[name] = path, replace(best, report=path.name)
+            taken[name] = path, replace(best, report=_named(path))
     return taken
+
+
+def _named(path: Path) -> str:
+    """Name of a report, and what tells it from another one that takes its place."""
+    return f"{path.name} (sha256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]})"
 
 
 def _measured_rows(report: schema.FormatsReport) -> dict[str | None, schema.FormatRow]:

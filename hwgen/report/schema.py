@@ -123,7 +123,7 @@ SCHEMA_VERSION = 5
 """It changes when a key changes its meaning or goes."""
 
 SCOPES = ("lane array", "element", "core")
-"""What a figure is about: 16 lanes with decoders of their own; one processing element; the whole core."""
+"""What a figure is about: products of one sum with decoders of their own; a processing element; the whole core."""
 
 TOTAL = "total"
 """Block of the figures of a whole scope."""
@@ -629,7 +629,7 @@ class OverheadConditions:
         What independent searches for lanes and recipes came to, the first of them the one whose figures these are.
         Left out where there was one.
     selected_from
-        Name of the report that lanes and recipes were taken from. Left out where they were searched for.
+        Name and digest of the report that lanes and recipes were taken from. Left out where they were searched for.
     """
 
     flow: FlowConditions
@@ -661,8 +661,8 @@ class Figure:
     Parameters
     ----------
     scope
-        `lane array` (16 lanes with decoders of their own), `element` (one processing element) or `core`; of quantisers
-        `quantiser`.
+        `lane array` (the products of one sum, with decoders of their own), `element` (one processing element) or
+        `core`; of quantisers `quantiser`.
     block
         `total`, or one block of the scope; the blocks add up to the total. For power one of them is
         `nets into the scope`: switching energy of the nets that enter it, spent by drivers outside.
@@ -1672,7 +1672,7 @@ class FormatRow:
         By rule of the scales, embeddings of the trained model whose linear layers are computed so: inputs in A's
         format, weights in B's. Null where no model was asked for.
     selected_from
-        Name of the report that its lanes and recipes were taken from. Left out where they were searched for.
+        Name and digest of the report that its lanes and recipes were taken from. Left out where they were searched for.
     """
 
     row: str

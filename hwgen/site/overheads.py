@@ -317,7 +317,7 @@ def chart(pairs: Sequence[Pair]) -> Chart:
             choice("figure", "metric", {each: each for each in _METRICS}),
             choice("scope", "scope", {each: each for each in reversed(SCOPES)}),
         ),
-        "The lane array is a dot product of 16 lanes with its decoders, without registers. The element is one"
+        "The lane array is a dot product of one sum with its decoders, without registers. The element is one"
         " processing element. The core is the whole array. A dashed line is the paper's figure, of a tensor core.",
     )
 

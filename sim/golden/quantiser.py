@@ -116,7 +116,12 @@ class Quantiser:
         names = list(dict.fromkeys(name for name, _ in QUANTISERS))
         if self.format not in names:
             raise ArgumentError(f"format must be one of {', '.join(map(repr, names))}; got {self.format!r}")
-        object.__setattr__(self, "rule", rules.checked(self.form, self.rule))
+        known = [rule for name, rule in QUANTISERS if name == self.format]
+        if self.rule is not None and self.rule not in known:
+            raise ArgumentError(
+                f"rule must be one of {', '.join(map(repr, known))} for {self.format}; got {self.rule!r}"
+            )
+        object.__setattr__(self, "rule", self.rule or known[0])
         if len(self._kinds) > 1:
             object.__setattr__(self, "selection", SquaredError() if self.selection is None else self.selection)
         self._check_selection()

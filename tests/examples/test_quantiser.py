@@ -27,7 +27,7 @@ def test_tables_hold_what_is_computed(script, capsys):
         table = TABLES[name]
         found = {
             kind: distances({kind: tensors.generate(kind, (2, accuracy.SHAPE[1]), 0)}, table.cases)
-            for kind in accuracy.KINDS
+            for kind in tensors.KINDS
         }
         lines = script.lines(table, found)
         assert "\n".join(lines) in out

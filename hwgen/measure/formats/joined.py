@@ -15,7 +15,7 @@ from hwgen.formats import BlockFormat
 from hwgen.measure.formats.rows import RULES, every, rows_of
 from hwgen.measure.recorded import tried
 from hwgen.report.alike import Compared, check_alike, rows
-from hwgen.report.schema import Closing, FormatRow, FormatsConditions, FormatsReport, may_lack
+from hwgen.report.schema import Closing, FlowConditions, FormatRow, FormatsConditions, FormatsReport, may_lack
 
 __all__ = ["joined"]
 
@@ -68,11 +68,19 @@ def joined(parts: Mapping[str, FormatsReport]) -> FormatsReport:
         conditions=replace(
             conditions[0],
             lanes=tuple(dict.fromkeys(name for each in conditions for name in each.lanes)),
+            flow=_flow(conditions),
             runs=most[-1],
             parts=tuple(most),
         ),
         results=tuple(results),
     )
+
+
+def _flow(conditions: Sequence[FormatsConditions]) -> FlowConditions:
+    """What all syntheses have in common; the code only where all parts say which."""
+    flow = conditions[0].flow
+    known = all(each.flow.tools.code is not None for each in conditions)
+    return flow if known else replace(flow, tools=replace(flow.tools, code=None))
 
 
 def _config(path: str, settings: Mapping[str, Any]) -> TensorCoreConfig:

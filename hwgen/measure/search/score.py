@@ -19,7 +19,7 @@ from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.power.glitch import Gates
 from hwgen.rtl.lane_array import LaneArray
 
-__all__ = ["DRAWS", "ROUNDS", "WITHIN", "Aim", "Score", "draws_of", "first_best", "scored", "shared"]
+__all__ = ["DRAWS", "FIRST_DRAW", "ROUNDS", "WITHIN", "Aim", "Score", "draws_of", "first_best", "scored", "shared"]
 
 ROUNDS = 2
 """Rounds of closing that a search gives a core, see `hwgen.closure.close.close`."""
@@ -30,15 +30,20 @@ WITHIN = 0.1
 DRAWS = 6
 """Perturbations of the netlists that one search looks at."""
 
-_FIRST_DRAW = 1001
+FIRST_DRAW = 1001
+"""The first perturbation that searches look at: measured runs are those below it."""
+
 _LEAST_GAIN = 0.001
 
 _T = TypeVar("_T")
 
 
 def draws_of(search: int) -> range:
-    """Perturbations of the netlists that a search looks at; no measured run and no other search has them."""
-    first = _FIRST_DRAW + DRAWS * search
+    """Perturbations of the netlists that a search looks at; no measured run and no other search has them.
+
+    Measured runs are those below `FIRST_DRAW`.
+    """
+    first = FIRST_DRAW + DRAWS * search
     return range(first, first + DRAWS)
 
 
@@ -70,7 +75,7 @@ class Aim:
 
     def searched(self, number: int) -> Aim:
         """The same for a search of that number, with operands that no measured run and no other search has."""
-        return replace(self, search=number, stimulus=self.stimulus.run(_FIRST_DRAW + number))
+        return replace(self, search=number, stimulus=self.stimulus.run(FIRST_DRAW + number))
 
 
 @dataclass(frozen=True)

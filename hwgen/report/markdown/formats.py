@@ -65,8 +65,8 @@ def _caveats(row: FormatRow) -> list[str]:
     said = [_CAVEATS[each.name] for each in operands if each.name in _CAVEATS]
     if any(each.scale_bits == 0 for each in operands):
         said.append(
-            "its errors are those of one scale for a whole tensor, and by the rule by-row of one for each row of both"
-            " operands, which is outside the core as well; scales of groups are in neither"
+            "its errors are those of one scale for a whole tensor, and by the rule by-row of one for each row, which is"
+            " outside the core as well (ternary weights keep one); scales of groups are in neither"
         )
     return said
 
@@ -287,7 +287,7 @@ def _other_rules(report: FormatsReport) -> str:
     others = {each.rule: None for row in report.results for each in row.errors if each.rule not in default}
     if not others:
         return ""
-    return f" Other rules ({', '.join(others)}) have the same cores; which one is in brackets, is further down."
+    return f" Other rules ({', '.join(others)}) have the same cores; further down is which one is in brackets."
 
 
 def _products_alone(report: FormatsReport) -> list[str]:

@@ -186,8 +186,8 @@ def _searches(report: OverheadReport) -> list[str]:
         overheads = report.searched(metric)
         low, high = (f"{100 * of(overheads):+.2f} %" for of in (min, max))
         # Runs that all searches have leave their noise in the mean: no interval over searches knows of it.
-        mean = across(overheads) if apart else Estimate(fmean(overheads), None, None)
-        lines.append(f"- Overhead of {metric}: {low} to {high}; mean over the searches {percent(mean)}.")
+        mean = percent(across(overheads)) if apart else f"{100 * fmean(overheads):+.2f} %"
+        lines.append(f"- Overhead of {metric}: {low} to {high}; mean over the searches {mean}.")
         for name in report.names:
             values = [each.values[metric][name] for each in searches]
             most = 100 * (max(values) / min(values) - 1)

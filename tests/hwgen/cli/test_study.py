@@ -1,3 +1,4 @@
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -150,7 +151,8 @@ def test_compare_takes_what_a_report_has_found(run, refused, monkeypatch) -> Non
         assert (said in err) == (not options)
     # Independent searches are all made here.
     assert [request.selected is None for request in asked] == [False, True, True, True, True]
-    assert asked[0].selected.report == "overhead.json"
+    digest = hashlib.sha256((Path(__file__).parents[3] / "reports" / "overhead.json").read_bytes()).hexdigest()
+    assert asked[0].selected.report == f"overhead.json (sha256 {digest[:12]})"
     assert "--search: has no meaning with --as-mapped" in refused("compare", "--as-mapped", "--search")
 
 

@@ -62,6 +62,8 @@ def test_tensors_that_are_valid_in_another_format():
     }
     assert held["mixfp4"] == {"nvfp4", "nvfp4-e0m3"}
     assert held["if4"] == {"nvfp4"}
+    # A step has one kind of elements for all blocks.
+    assert held["nvfp4-e0m3"] == {"nvfp4"}
     assert held["mxfp4"] == {"mxfp4-2x16"}
     assert not held["nvfp4"] | held["nvint4"] | held["int8"]
 

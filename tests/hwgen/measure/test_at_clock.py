@@ -142,7 +142,7 @@ def test_independent_searches_are_measured_by_runs_of_their_own(
     old = dataclasses.replace(report, conditions=dataclasses.replace(report.conditions, searches=same))
     assert schema.from_json(json.loads(schema.as_text(old))) == old
     text = markdown(old, "x.png")
-    assert f"{spread}{percent(Estimate(fmean(powers), None, None))}." in text
+    assert f"{spread}{100 * fmean(powers):+.2f} %." in text
     assert "All are measured by the same runs." in text
     assert "Independent searches" not in markdown(built.report(), "x.png")
 
@@ -163,6 +163,12 @@ def test_the_recipes_of_the_first_run_are_told_where_they_are_others(selected: S
         first = found["energy"]["core"].first
         assert (None if first is None else first["accumulate"]) == expected
         assert found["area"]["core"].first is found["energy"]["lane array"].first is None
+
+
+def test_searches_have_perturbations_that_no_run_has(cache: Path, selected: Selected) -> None:
+    request = OverheadRequest(*pair(), STIMULUS, clock_ns=CLOCK, physical=Physical(), runs=16, searches=63)
+    with pytest.raises(InputError, match="63 searches of 16 runs each: there are perturbations for 1000 runs"):
+        measure_at_clock(request, Flow(CELLS, cache, workers=1), [RECIPES["speed"]])
 
 
 def test_what_was_built_before_a_kill_is_not_built_again(

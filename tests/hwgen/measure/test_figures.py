@@ -1,5 +1,6 @@
 """Figures of two designs that are not made of the same parts."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ from hwgen.measure.conditions import check_pair
 from hwgen.measure.figures import Measured, compare
 from hwgen.measure.overhead import figures_of, formats_fed
 from hwgen.power.consumption import DYNAMIC, Consumption
-from hwgen.report.schema import SCOPES
+from hwgen.report.schema import HALF_RATE, SCOPES
 
 RUNS = 6
 
@@ -82,3 +83,16 @@ def test_only_bits_that_a_core_reads_alike_are_the_same_operands() -> None:
     assert formats_fed(plain, plain) == [plain.formats]
     for name in ("nvint4-small", "int8-small", "mxfp4-small"):
         assert formats_fed(NAMED[name], plain) == [NAMED[name].formats]
+
+
+@pytest.mark.parametrize(("name", "found"), [("nvfp4-mx-multi-small", True), ("nvfp4-multi-small", False)])
+def test_half_the_rate_is_compared_where_the_same_bits_mean_the_same(
+    name: str, found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = measured({"dot products": 1.0})
+    slotted = replace(plain, half_rate=plain.energy, half_rate_settled=plain.settled)
+    monkeypatch.setattr(overhead, "of_scope", lambda *_: slotted)
+    configs = {each: NAMED[each] for each in (name, "mixfp4-mx-multi-small")}
+    examined: dict[str, Any] = {each: [SimpleNamespace(areas=dict.fromkeys(SCOPES))] for each in configs}
+    figures = figures_of(configs, examined, 1.0)
+    assert any(each.metric.endswith(HALF_RATE) for each in figures) is found

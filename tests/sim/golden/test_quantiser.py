@@ -401,7 +401,11 @@ Q, X = golden.Quantiser, np.ones((1, 16), np.float32)
         (lambda: Q("mxfp4"), "format must be one of 'nvfp4', 'mixfp4', 'nvint4'; got 'mxfp4'"),
         (
             lambda: Q("mixfp4", "four-over-six"),
-            "rule must be one of 'nearest', 'least-error' for mixfp4; got 'four-over-six'",
+            "rule must be one of 'nearest' for mixfp4; got 'four-over-six'",
+        ),
+        (
+            lambda: Q("nvfp4", "least-error"),
+            "rule must be one of 'nearest', 'four-over-six' for nvfp4; got 'least-error'",
         ),
         (lambda: Q(selection="squared-error"), "selection must be a rule such as SquaredError(8); got 'squared-error'"),
         (lambda: Q("nvfp4", selection=golden.Gap()), "nvfp4 with rule 'nearest' has one candidate; leave it out"),

@@ -72,6 +72,23 @@ def test_parts_make_the_whole_again() -> None:
             assert joined(parts) == expected
 
 
+def by_code(report: schema.FormatsReport, code: str | None) -> schema.FormatsReport:
+    """The same, measured by the code with this digest."""
+    flow = report.conditions.flow
+    flow = dataclasses.replace(flow, tools=dataclasses.replace(flow.tools, code=code))
+    return dataclasses.replace(report, conditions=dataclasses.replace(report.conditions, flow=flow))
+
+
+def test_parts_of_other_code_are_refused() -> None:
+    """Where a part does not say by which it was measured, the whole does not, either."""
+    one, other = of(lambda row: row.products == 16), of(lambda row: row.products != 16)
+    with pytest.raises(InputError, match="'a' and 'b' do not compare: code of tools of flow"):
+        joined({"a": by_code(one, "1"), "b": by_code(other, "2")})
+    for codes, expected in ((("1", "1"), "1"), (("1", None), None), ((None, "1"), None)):
+        parts = {"a": by_code(one, codes[0]), "b": by_code(other, codes[1])}
+        assert joined(parts).conditions.flow.tools.code == expected
+
+
 def test_the_most_runs_count_and_rows_keep_their_overheads() -> None:
     """The baseline of a part may be off a little: the row was compared with that."""
     whole = table()

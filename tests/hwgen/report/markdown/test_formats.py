@@ -201,7 +201,7 @@ def test_registers_are_said_of_every_row(formats_report: schema.FormatsReport) -
 
 def test_rules_that_the_table_does_not_show_are_named_above_it(formats_report: schema.FormatsReport) -> None:
     text = markdown(formats_report, "formats.png")
-    words = " Other rules (four-over-six) have the same cores; which one is in brackets, is further down.\n"
+    words = " Other rules (four-over-six) have the same cores; further down is which one is in brackets.\n"
     assert words in text[: text.index("| row |")]
     rows = tuple(dataclasses.replace(row, errors=row.errors[:1]) for row in formats_report.results)
     assert "Other rules" not in markdown(dataclasses.replace(formats_report, results=rows), "formats.png")
