@@ -102,8 +102,8 @@ def command(
     physical = None if as_mapped else options.physical(wires, placer)
     if as_mapped:
         _check_unplaced(wires, placer, lanes, slots, search, searches)
-    tried = () if as_mapped else _lanes(lanes, pair)
     tried_slots = () if as_mapped else options.chosen_slots(slots, pair)
+    tried = () if as_mapped else _lanes(lanes, pair, tried_slots)
     stimulus = Stimulus(tensors=kind, seed=seed, hold=hold)
     request = OverheadRequest(*pair, stimulus, recipe, clock, physical, tried, tried_slots, runs, searches=searches)
     measured = Settings(**settings)
@@ -190,12 +190,21 @@ def _exported(request: OverheadRequest, report: OverheadReport, flow: Flow, dire
     return found
 
 
-def _lanes(asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfig]) -> tuple[str, ...]:
-    """Lanes to choose from besides those of the configurations; by default those that go with one of them."""
+def _lanes(
+    asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfig], slots: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Lanes to choose from besides those of the configurations; by default those that go with one of them.
+
+    A slot that is tried may go with lanes that the slot of the configurations does not go with.
+    """
     options.check_lanes(asked)
     if asked == ("none",):
         return ()
+
     for name in asked:
         for config in pair:
-            replace(config, dot=name)
-    return asked or tuple(name for name in options.LANES if any(config.takes(name) for config in pair))
+            if not config.takes(name, config.slot, *slots):
+                replace(config, dot=name)
+    return asked or tuple(
+        name for name in options.LANES if any(config.takes(name, config.slot, *slots) for config in pair)
+    )

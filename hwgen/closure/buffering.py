@@ -20,8 +20,7 @@ from hwgen.timing.kinds import KindArrays
 
 __all__ = ["insert_buffers", "pins_required", "through"]
 
-# Of the clock: nets with less slack than this are looked at, and a buffer must gain at least this much.
-_CRITICAL = 0.02
+# Of the clock: a buffer must gain at least this much.
 _WORTH = 0.002
 # What waits must be able to wait for so many times the buffer's delay: sizes change afterwards.
 _PATIENCE = 1.5
@@ -123,7 +122,7 @@ class _Sink(NamedTuple):
 def insert_buffers(
     modules: Mapping[str, dict[str, Any]], netlist: Netlist, compiled: Compiled, period: float
 ) -> tuple[dict[str, dict[str, Any]], int]:
-    """Put buffers on critical nets, where that gains time.
+    """Put buffers on late nets, where that gains time.
 
     A driver that is slow for its load hands all of it to a buffer. Else the sinks that can wait go behind one: a net is
     looked at in the module of its driver, and what it drives through ports stays with the driver.
@@ -182,8 +181,8 @@ class _Finder:
         }
         slack = compiled.state.required - compiled.state.arrival
         self.later = np.argmin(slack, axis=1)
-        self.critical = slack.min(axis=1) < _CRITICAL * period
-        self.critical[compiled.net_of[netlist.clock_nets]] = False
+        self.late = slack.min(axis=1) < 0
+        self.late[compiled.net_of[netlist.clock_nets]] = False
 
     def weak(self, module: str, cells: Mapping[str, Any]) -> list[tuple[list[Any], int]]:
         """Outputs that had better drive a buffer alone, and the kind of it."""
@@ -205,9 +204,9 @@ class _Finder:
         return found
 
     def _late(self, node: int, column: int) -> tuple[int, int] | None:
-        """The net at an output and its later edge; None if it is a clock, or not critical."""
+        """The net at an output and its later edge; None if it is a clock, or not late."""
         net = int(self.compiled.graph.out_net[self.compiled.graph.out_first[node] + column])
-        return (net, int(self.later[net])) if self.critical[net] else None
+        return (net, int(self.later[net])) if self.late[net] else None
 
     def splits(self, module: str, cells: Mapping[str, Any]) -> list[tuple[int, list[_Sink]]]:
         """Nets of a module, each with the sinks that are to go behind a buffer."""

@@ -11,10 +11,10 @@ import numpy as np
 
 from hwgen.cells.library import Library
 from hwgen.closure.buffering import insert_buffers
-from hwgen.closure.classes import applied, classes
+from hwgen.closure.classes import Classes, applied, classes
 from hwgen.closure.relief import relieve
 from hwgen.closure.repeaters import insert_repeaters
-from hwgen.closure.sizing import Sized, area_cost, mend, size
+from hwgen.closure.sizing import Sized, area_cost, mend, size, total
 from hwgen.errors import InputError
 from hwgen.layout import Layout, adapted
 from hwgen.netlist.graph import Netlist
@@ -43,7 +43,9 @@ _NEXT = 0.8
 _GAIN = 0.01
 # A larger drive loads what is before it, so that relief may ask for relief; this often at most.
 _RELIEFS = 6
-# A round that gains less than this share, of the delay where it is late, else of the area, is the last.
+# Nor do they go in at first where sizes alone miss the target by no more than this share: larger cells may do.
+_SIZED = 0.02
+# A round that gains less than this share, of the delay where it is late, else of the cost, is the last.
 _PROGRESS = 0.001
 # A clock missed by no more than this share is worth another round all the same, and another beginning.
 _NEAR = 0.01
@@ -210,7 +212,7 @@ def close(
         best, done = min(best, tight, key=lambda each: each.timing.delay), done + more
         if best.timing.delay <= clock_ns:
             eased, more = closing.rounds(best, clock_ns, rounds)
-            best, done = eased if eased.timing.delay <= clock_ns else best, done + more
+            best, done = eased if closing.gain(eased, best, clock_ns) > 0 else best, done + more
     area = start.netlist.area if begun is None else begun.record.area_before
     return closing.closed(modules, area, best, clock_ns, done)
 
@@ -311,32 +313,47 @@ class _Closing:
         """The cheapest design of some rounds that meets a clock, or else the fastest; and how many rounds it took."""
         target = clock_ns or _FASTEST * start.timing.delay
         current, best = start, None
-        least = True, np.inf
         done, buffered = 0, False
         while done < most:
-            done += 1
             sized = self.sized(current, target)
-            # Buffers cost area: they go in only where sizes alone do not do.
-            if not buffered and sized.result.delay > target:
+            # Buffers cost area: they go in only where cells alone do not do.
+            enough = (1 + _SIZED) * target if clock_ns and not done else target
+            if not buffered and sized.result.delay > enough:
                 sized, buffered = self.buffered(sized, target)
-            current = self.rewired(sized)
-            sized, current = self.mended(sized, current, clock_ns)
-            spends = current.netlist.area if self.cost is None else sized.result.cost
-            late = current.timing.delay > clock_ns
-            rank = late, current.timing.delay if late else spends
-            gained = rank[0] != least[0] or rank[1] < (1 - _PROGRESS) * least[1]
-            if rank < least:
-                best, least = current, rank
+            current = self.mended(sized, self.rewired(sized), clock_ns)
+            done += 1
+            gain = np.inf if best is None else self.gain(current, best, clock_ns)
+            if best is None or gain > 0:
+                best = current
             missed = current.timing.delay - clock_ns
             if not clock_ns or -_SPARE * clock_ns <= missed <= 0:
                 break
-            if not gained and not 0 < missed <= _NEAR * clock_ns:
+            if abs(gain) < np.inf and gain <= _PROGRESS and not 0 < missed <= _NEAR * clock_ns:
                 break
             target = float(np.clip(target - missed, 0.5 * clock_ns, 1.2 * clock_ns))
         assert best is not None
         return best, done
 
-    def mended(self, sized: _Sized, design: _State, clock_ns: float) -> tuple[_Sized, _State]:
+    def gain(self, design: _State, best: _State, clock_ns: float) -> float:
+        """By which share a design is better than another one: the cheaper if both meet a clock, else the faster.
+
+        It is infinite where one of them alone meets the clock.
+        """
+        late, other = (each.timing.delay > clock_ns for each in (design, best))
+        if late != other:
+            return -np.inf if late else np.inf
+        if late:
+            return 1 - design.timing.delay / best.timing.delay
+        return 1 - self.spends(design) / self.spends(best)
+
+    def spends(self, design: _State) -> float:
+        """What a design costs: its area, or what its own toggles cost in it."""
+        if self.cost is None:
+            return design.netlist.area
+        _, compiled = self.folded(design)
+        return total(compiled, self.cost(design.netlist, design.timing, compiled))
+
+    def mended(self, sized: _Sized, design: _State, clock_ns: float) -> _State:
         """A design that is a little late, with larger cells on its late paths alone, as long as that makes it faster.
 
         Cells move when their sizes change, and all wires with them. Few changes move few.
@@ -352,17 +369,21 @@ class _Closing:
             if after.timing.delay >= design.timing.delay:
                 break
             sized, design = trial, after
-        return sized, design
+        return design
 
     def sized(self, design: _State, target: float, choose: _Choose = size, cost: np.ndarray | None = None) -> _Sized:
         """A design with sizes for a target in ns, its wires as they were; their ``cost`` is found if not known."""
-        families = [family for family in self.library.families() if len(family) > 1]
-        found = classes(design.netlist)
-        compiled = compile_timing(design.netlist, self.assumed, design.wires, found.number, families=families)
+        found, compiled = self.folded(design)
         if cost is None:
             cost = area_cost(compiled) if self.cost is None else self.cost(design.netlist, design.timing, compiled)
         result = choose(compiled, target, cost)
         return _Sized(design, applied(design.modules, found, compiled), compiled, result, cost)
+
+    def folded(self, design: _State) -> tuple[Classes, Compiled]:
+        """The classes of a design, and its timing by class."""
+        families = [family for family in self.library.families() if len(family) > 1]
+        found = classes(design.netlist)
+        return found, compile_timing(design.netlist, self.assumed, design.wires, found.number, families=families)
 
     def buffered(self, sized: _Sized, target: float) -> tuple[_Sized, bool]:
         """A design with buffers, as long as they make it faster, and whether it got any.

@@ -12,7 +12,7 @@ from hwgen.timing import kernels
 from hwgen.timing.compiled import Compiled
 from hwgen.timing.kernels import StateArrays
 
-__all__ = ["Sized", "area_cost", "bounds", "mend", "multipliers", "no_cost", "size"]
+__all__ = ["Sized", "area_cost", "bounds", "mend", "multipliers", "no_cost", "size", "total"]
 
 _ITERATIONS = 40
 # How strongly multipliers follow the slacks: first in half of the iterations, then in the others.
@@ -86,7 +86,7 @@ def size(compiled: Compiled, period: float, cost: np.ndarray, iterations: int = 
     graph, kinds, state = compiled.graph, compiled.kinds.arrays, compiled.state
     ranges = bounds(compiled)
     before = state.kind.copy()
-    worth = multipliers(compiled, period, _total(compiled, cost))
+    worth = multipliers(compiled, period, total(compiled, cost))
     compiled.reload()
     best, kept, done = _rank(compiled, period, cost), before, 0
     limit = bearable(kinds, compiled.assumed.input_slew, _SLEW * period)
@@ -119,7 +119,7 @@ def size(compiled: Compiled, period: float, cost: np.ndarray, iterations: int = 
         if not recover(graph, kinds, state, ranges, cost, period):
             break
     compiled.reload()
-    return Sized(compiled.delay, _total(compiled, cost), int((state.kind != before).sum()), done)
+    return Sized(compiled.delay, total(compiled, cost), int((state.kind != before).sum()), done)
 
 
 def mend(compiled: Compiled, period: float, cost: np.ndarray) -> Sized:
@@ -128,7 +128,7 @@ def mend(compiled: Compiled, period: float, cost: np.ndarray) -> Sized:
     compiled.reload()
     _repair(compiled, period, cost)
     compiled.reload()
-    return Sized(compiled.delay, _total(compiled, cost), int((compiled.state.kind != before).sum()), 0)
+    return Sized(compiled.delay, total(compiled, cost), int((compiled.state.kind != before).sum()), 0)
 
 
 def _repair(compiled: Compiled, period: float, cost: np.ndarray) -> None:
@@ -140,7 +140,7 @@ def _repair(compiled: Compiled, period: float, cost: np.ndarray) -> None:
 def _rank(compiled: Compiled, period: float, cost: np.ndarray) -> tuple[bool, float]:
     """Of sizes: whether they are late, then what they miss or cost; the less, the better."""
     late = compiled.delay > period * (1 + _CLOSE)
-    return late, compiled.delay if late else _total(compiled, cost) + OVERLOAD * _overload(compiled)
+    return late, compiled.delay if late else total(compiled, cost) + OVERLOAD * _overload(compiled)
 
 
 def _overload(compiled: Compiled) -> float:
@@ -160,7 +160,8 @@ def bounds(compiled: Compiled) -> np.ndarray:
     return found
 
 
-def _total(compiled: Compiled, cost: np.ndarray) -> float:
+def total(compiled: Compiled, cost: np.ndarray) -> float:
+    """Cost of all nodes in their present sizes; ``cost`` is of each node by place in its family."""
     place = compiled.state.kind - bounds(compiled)[:, 0]
     return float(cost[np.arange(len(cost)), place].sum())
 

@@ -357,11 +357,13 @@ class TensorCoreConfig:
         without |= {"sums", "aligned"} if self.carry_save else set()
         return tuple(register for register in REGISTERS[self.numerics] if register not in without)
 
-    def takes(self, dot: str, slot: str | None = None) -> bool:
-        """Whether a micro-architecture of the dot product goes with its formats and with a slot, its own by default."""
+    def takes(self, dot: str, *slots: str) -> bool:
+        """Whether a micro-architecture of the dot product goes with the formats and one of some slots, or its own."""
         if self.carry_save and dot not in CARRY_SAVE:
             return False
-        return DOTS[dot].supports(*self.formats) is None and unfit(slot or self.slot, dot, *self.formats) is None
+        if DOTS[dot].supports(*self.formats) is not None:
+            return False
+        return any(unfit(slot, dot, *self.formats) is None for slot in slots or (self.slot,))
 
     @property
     def identifier(self) -> str:

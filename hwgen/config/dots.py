@@ -16,8 +16,11 @@ __all__ = ["CARRY_SAVE", "DOTS", "FIVES", "PLACES", "TENS", "Dot", "can_collide"
 SHORTEST_JOINED = 4
 """Bits of a magnitude from which on partial products share places."""
 
-MAGNITUDE_BITS = {"merged": 5, "signed": 4}
-"""Widest magnitude that the lanes of a micro-architecture are drawn for."""
+LONGEST_MERGED = 5
+"""Widest magnitude that `merged` multiplies."""
+
+LONGEST_DIGITS = 4
+"""Widest magnitude of A in `signed`, whose bits choose rows of B; B may have any."""
 
 LONGEST_NESTED = 4
 """Widest magnitude, before shifts, that `nested` multiplies."""
@@ -80,19 +83,17 @@ def joined_places(form: BlockFormat) -> tuple[tuple[int, ...], ...]:
     return tuple(rows)
 
 
-def _too_wide(a: BlockFormat, b: BlockFormat, dot: str) -> str | None:
-    for side, form in (("a", a), ("b", b)):
-        if (bits := form.largest.bit_length()) > MAGNITUDE_BITS[dot]:
-            return f"{side} = {form.name!r} has magnitudes of {bits} bits, its lanes take {MAGNITUDE_BITS[dot]}"
-    return None
+def _too_wide(side: str, form: BlockFormat, most: int) -> str | None:
+    bits = form.largest.bit_length()
+    return None if bits <= most else f"{side} = {form.name!r} has magnitudes of {bits} bits, its lanes take {most}"
 
 
 def _signed(a: BlockFormat, b: BlockFormat) -> str | None:
-    return _too_wide(a, b, "signed")
+    return _too_wide("a", a, LONGEST_DIGITS)
 
 
 def _merged(a: BlockFormat, b: BlockFormat) -> str | None:
-    if reason := _too_wide(a, b, "merged"):
+    if reason := _too_wide("a", a, LONGEST_MERGED) or _too_wide("b", b, LONGEST_MERGED):
         return reason
     for group in JOINED:
         if group == FIVES or (group == TENS and tens_have_room(a, b)):
@@ -125,7 +126,7 @@ def _booth(a: BlockFormat, b: BlockFormat) -> str | None:
             return f"{side} = {form.name!r} has several kinds of elements; its lanes take one"
         if form.shifts:
             return f"{side} = {form.name!r} has sub-groups that are shifted; use 'nested' or 'multiplier'"
-    if max(form.largest.bit_length() for form in (a, b)) <= MAGNITUDE_BITS["merged"]:
+    if max(form.largest.bit_length() for form in (a, b)) <= LONGEST_MERGED:
         return f"{a.name} x {b.name} have no long magnitudes; use 'binary' or 'merged'"
     return None
 

@@ -161,7 +161,8 @@ def lay_out(
     technology
         Rows and wires, see `hwgen.layout.technology.technology_of`.
     utilisation
-        Share of the rows that cells are to fill. No part of the die is filled above halfway from this to 1.
+        Share of the rows that cells are to fill. No part of the die is filled above halfway from this to 1, but for the
+        elements of an array, which have boxes of their own, and for cells between them that find no other room.
     placer
         ``embedded``, or ``coloquinte`` where it is installed.
     arrangement

@@ -24,7 +24,7 @@ _NOISE = 0.01
 _Places = tuple[np.ndarray, np.ndarray]
 
 
-def place(problem: Problem, *, placer: str, density: float, seed: int, start: _Places | None = None) -> _Places:
+def place(problem: Problem, *, placer: str, density: float, seed: int) -> _Places:
     """Place cells.
 
     Parameters
@@ -37,8 +37,6 @@ def place(problem: Problem, *, placer: str, density: float, seed: int, start: _P
         How full rows may be anywhere.
     seed
         The same seed gives the same placement.
-    start
-        Centres to begin with, um.
 
     Returns
     -------
@@ -59,24 +57,24 @@ def place(problem: Problem, *, placer: str, density: float, seed: int, start: _P
         return np.zeros(0), np.zeros(0)
     if filled > density * problem.rows.area:
         density = 1.0
-    return PLACERS[placer](problem, density, seed, begun(problem, seed) if start is None else start)
+    return PLACERS[placer](problem, density, seed)
 
 
-def _embedded(problem: Problem, density: float, seed: int, start: _Places) -> _Places:
+def _embedded(problem: Problem, density: float, seed: int) -> _Places:
     """Our own placer."""
-    x, y = spread(problem, *start, density=density, seed=seed)
+    x, y = spread(problem, *begun(problem, seed), density=density, seed=seed)
     rows = problem.rows
     piece, site = legalise(problem.width, rows, x - problem.width / 2, y - rows.height / 2)
     piece, site = improve(problem, piece, site)
     return site * rows.site, rows.bottom[piece] * rows.height
 
 
-def _coloquinte(problem: Problem, density: float, seed: int, start: _Places) -> _Places:
-    """The placer of Coriolis; it takes neither a density nor a start."""
+def _coloquinte(problem: Problem, density: float, seed: int) -> _Places:
+    """The placer of Coriolis; it takes no density."""
     return coloquinte.place(problem, seed)
 
 
-PLACERS: dict[str, Callable[[Problem, float, int, _Places], _Places]] = {
+PLACERS: dict[str, Callable[[Problem, float, int], _Places]] = {
     "embedded": _embedded,
     "coloquinte": _coloquinte,
 }

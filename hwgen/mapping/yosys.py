@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hwgen.cells.cell import Cell
 from hwgen.cells.liberty import merge, read_text
 from hwgen.cells.library import Library
 from hwgen.errors import InputError, ToolError
+from hwgen.mapping import perturb
 from hwgen.mapping.flip_flops import passed_over
-from hwgen.mapping.perturb import reordered
 
 __all__ = [
     "CARRIES",
@@ -216,8 +216,8 @@ def recipe(name: str) -> Recipe:
 
 @lru_cache(maxsize=1)
 def _perturbing() -> str:
-    """The code of what `_RUNNER` calls."""
-    return inspect.getsource(reordered)
+    """The code of the module that `_RUNNER` takes a function from."""
+    return inspect.getsource(perturb)
 
 
 @lru_cache(maxsize=1)
@@ -320,7 +320,8 @@ def fingerprint(
     """Digest of everything that decides the result of `synthesise`."""
     scripts = _scripts(top, boxes, library, how, _gate_for(verilog, library, clock_gating))
     techmap = _TECHMAPS.get(how.carry, _RIPPLE)
-    parts = [verilog, *library.digests, *how.abc, *scripts, techmap, _RUNNER, _perturbing(), str(variant)]
+    cells = _cells(library.paths, library.digests)
+    parts = [verilog, *library.digests, cells.digest, *how.abc, *scripts, techmap, _RUNNER, _perturbing(), str(variant)]
     parts.append(tool_version())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -371,7 +372,7 @@ def synthesise(
         # Fixed names in a directory of its own: no path of the user's ever becomes part of a script.
         directory = Path(place)
         (directory / "design.v").write_text(verilog, encoding="utf-8")
-        (directory / "cells.lib").write_text(_cells(library.paths, library.digests), encoding="utf-8")
+        (directory / "cells.lib").write_text(_cells(library.paths, library.digests).text, encoding="utf-8")
         (directory / "abc.script").write_text("\n".join(how.abc) + "\n", encoding="utf-8")
         for carry, text in _TECHMAPS.items():
             (directory / f"{carry}.v").write_text(text, encoding="utf-8")
@@ -388,10 +389,18 @@ def synthesise(
             raise ToolError(f"synthesis of {top} failed: {_last_words(log)}") from None
 
 
+class _Cells(NamedTuple):
+    """Text of a library, one file of all its files, and its digest."""
+
+    text: str
+    digest: str
+
+
 @lru_cache(maxsize=2)
-def _cells(paths: tuple[str, ...], digests: tuple[str, ...]) -> str:
-    """Text of a library, one file of all its files; the digests stand for their contents."""
-    return merge([read_text(path)[0] for path in paths])
+def _cells(paths: tuple[str, ...], digests: tuple[str, ...]) -> _Cells:
+    """A library as the mapper reads it; the digests stand for what its files hold."""
+    text = merge([read_text(path)[0] for path in paths])
+    return _Cells(text, hashlib.sha256(text.encode()).hexdigest())
 
 
 def _plain_directory() -> str:

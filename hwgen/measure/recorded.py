@@ -141,7 +141,7 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     asked = (
         [config.as_dict() for config in pair],
         _cells(flow_conditions(library, usable(library))),
-        (tried(request.lanes, *pair), request.slots, request.clock_ns or usual(library)),
+        (tried(request.lanes, *pair, slots=request.slots), request.slots, request.clock_ns or usual(library)),
         _wires(request.physical, request.physical.placed),
         replace(request.stimulus.record(pair[0]), seed=conditions.stimulus.seed),
     )
@@ -149,7 +149,7 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     had = (
         [design.settings for design in report.designs],
         _cells(conditions.flow),
-        (tried(conditions.lanes or (), *pair), conditions.slots or (), clock_ns),
+        (tried(conditions.lanes or (), *pair, slots=request.slots), conditions.slots or (), clock_ns),
         _wires(conditions.physical),
         conditions.stimulus,
     )
@@ -189,9 +189,14 @@ def rows_selected_by(report: schema.FormatsReport, request: FormatsRequest, libr
     return found if request.baseline.name in found else {}
 
 
-def tried(lanes: Sequence[str], *configs: TensorCoreConfig) -> list[str]:
-    """Lanes of a search that configurations had to choose from; those that hwgen has no more are among them."""
-    return [name for name in lanes if name not in DOTS or any(config.takes(name) for config in configs)]
+def tried(lanes: Sequence[str], *configs: TensorCoreConfig, slots: Sequence[str] = ()) -> list[str]:
+    """Lanes of a search that configurations had to choose from; those that hwgen has no more are among them.
+
+    With other ``slots``, that is lanes that go with one of these.
+    """
+    return [
+        name for name in lanes if name not in DOTS or any(config.takes(name, config.slot, *slots) for config in configs)
+    ]
 
 
 def _cores(request: FormatsRequest) -> list[TensorCoreConfig]:

@@ -83,7 +83,7 @@ def _internal(buffer: Cell, slew: float, load: float) -> float:
     total = 0.0
     for name in buffer.inputs + buffer.outputs:
         tables = buffer.pins[name].internal_power
-        for supply in {table.supply for table in tables}:
+        for supply in dict.fromkeys(table.supply for table in tables):
             energies = [
                 sum(float(table.energy[edge](slew, load)) for edge in (0, 1))
                 for table in tables

@@ -2,7 +2,9 @@
 
 Same figures as `hwgen.timing.analysis`, of the worst of register and input paths. A netlist may be *folded*: cells
 that are copies of one another are one node, as late as the latest of them, with the load of the most loaded. Equal
-elements of an array are then timed once. A folded netlist is never faster than the same netlist in full.
+elements of an array are then timed once. Where copies differ a folded netlist may be slower than the same netlist in
+full, or a little faster: the copy with the most load need not be that with the slowest wire. So what is reported is
+timed in full.
 """
 
 from __future__ import annotations

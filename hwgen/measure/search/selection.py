@@ -6,7 +6,7 @@ registers at the edge of an array serve several elements. So what they cost coun
 `hwgen.measure.search.score.shared`. The netlists are of perturbations that no measured run has, here called draws.
 
 1. Each recipe serves all modules alike. The best becomes the choice.
-   With a slot, this choice then tells which slots are worth a closer look, each with one kind of lanes.
+   With a slot, this choice then tells which slots are worth a closer look, each with its best lanes.
 2. With this choice lanes are compared, each with the recipe of its dot product that suits it, and the best are taken.
    Lanes that would be the best, but are late by a little, are tried with a faster recipe of one more module: on ASAP7
    mxfp6-e2m3 takes 16 % less energy so, by lanes that were 23 ps late.
@@ -235,25 +235,24 @@ class _Search:
 
     def slots(
         self, tried: Mapping[str, Sequence[TensorCoreConfig]], purpose: str, chosen: Mapping[str, Chosen]
-    ) -> dict[str, list[TensorCoreConfig]]:
-        """Each configuration with the lanes of its best slots alone: of those that the first lanes of each tell."""
-        firsts = {
-            name: [next(alike) for _, alike in groupby(each, lambda config: config.slot)]
+    ) -> dict[str, Sequence[TensorCoreConfig]]:
+        """Each configuration with the lanes of its best slots alone. A slot is as good as the best of its lanes."""
+        several = {
+            name: {slot: list(map(_variant, alike)) for slot, alike in groupby(each, lambda config: config.slot)}
             for name, each in tried.items()
+            if len({config.slot for config in each}) > 1
         }
-        several = [_variant(config) for each in firsts.values() if len(each) > 1 for config in each]
-        self.build({key: [chosen[key]] for key in several}, purpose, f"slots, least {purpose}")
-        kept = {}
-        for name, each in firsts.items():
-            if len(each) > 1:
-                scores = {
-                    config.slot: self.score(_variant(config), purpose, chosen[_variant(config)]) for config in each
-                }
-                best = first_best(list(scores.values()), lambda score: score)
-                near = [slot for slot, score in scores.items() if score.near(best, self.aim.clock_ns, _CLOSE)]
-                near.sort(key=lambda slot: (scores[slot] != best, scores[slot].late_ns, scores[slot].cost))
-            else:
-                near = [each[0].slot]
+        keys = [key for by_slot in several.values() for each in by_slot.values() for key in each]
+        self.build({key: [chosen[key]] for key in keys}, purpose, f"slots, least {purpose}")
+        kept = dict(tried)
+        for name, by_slot in several.items():
+            scores = {
+                slot: first_best([self.score(key, purpose, chosen[key]) for key in each], lambda score: score)
+                for slot, each in by_slot.items()
+            }
+            best = first_best(list(scores.values()), lambda score: score)
+            near = [slot for slot, score in scores.items() if score.near(best, self.aim.clock_ns, _CLOSE)]
+            near.sort(key=lambda slot: (scores[slot] != best, scores[slot].late_ns, scores[slot].cost))
             kept[name] = [config for config in tried[name] if config.slot in near[:_SLOTS]]
         return kept
 

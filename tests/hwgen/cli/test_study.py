@@ -156,6 +156,31 @@ def test_compare_takes_what_a_report_has_found(run, refused, monkeypatch) -> Non
     assert "--search: has no meaning with --as-mapped" in refused("compare", "--as-mapped", "--search")
 
 
+def test_lanes_of_all_slots_are_tried(run, refused, monkeypatch) -> None:
+    """The slot of `multi-small` shares lanes that are merged; `separate` goes with any."""
+    report = schema.load(Path(__file__).parents[3] / "reports" / "overhead-multi.json")
+    asked = []
+
+    def measure(request, *_, **__):
+        asked.append(request)
+        return Measured(report)
+
+    monkeypatch.setattr("hwgen.measure.at_clock.measure_at_clock", measure)
+    core = "compare", "--config", "multi-small", "--no-cache", "--name", "c", "--out", "out"
+    for options in ((), ("--slots", "split"), ("--lanes", "signed")):
+        status, _, err = run(*core, *options)
+        assert status == 0, err
+    assert [request.lanes for request in asked] == [
+        ("merged-timed", "merged-binary", "signed"),
+        ("merged-timed",),
+        ("signed",),
+    ]
+    # What a search had no such lanes to choose from for is searched anew.
+    assert all(request.selected is None for request in asked)
+    said = refused(*core, "--lanes", "signed", "--slots", "none")
+    assert "slot = 'full': shares the lanes of dot = 'merged' or 'merged-timed', not of 'signed'" in said
+
+
 def test_a_known_report_is_shown_as_it_was(run, tmp_path, monkeypatch) -> None:
     """Its files, summary and warnings are kept with it: neither pandas nor matplotlib is needed again."""
     report = schema.load(Path(__file__).parents[3] / "reports" / "overhead.json")

@@ -45,6 +45,8 @@ def test_a_weak_driver_gets_the_buffer_that_makes_its_net_earliest(library, sink
     found, count = insert_buffers(modules, netlist, compiled, 0.5 * compiled.delay)
     assert count == 1
     assert analyse(link(found, "top", library)).delay < analyse(netlist).delay
+    # What is in time gets none.
+    assert insert_buffers(modules, netlist, compiled, 1.001 * compiled.delay) == (modules, 0)
 
     load, slew = float(compiled.state.load.max()), compiled.assumed.input_slew
     expected = {}

@@ -102,6 +102,46 @@ def test_repeaters_and_buffers_take_turns(cache, library, monkeypatch, mapped):
     assert again[0] < 0.99 * turns[0][1]
 
 
+def test_buffers_wait_for_larger_cells(modules, library, fastest, monkeypatch):
+    """What sizes alone miss by less than 2 % gets none in the first round; what they miss by more, or again, does."""
+    seen = []
+
+    def noted(self, sized, target, own=closing._Closing.buffered):
+        seen[-1].append(sized.result.delay / target)
+        return own(self, sized, target)
+
+    monkeypatch.setattr(closing._Closing, "buffered", noted)
+    first = []
+    for tenth in range(12):
+        period = (1 + 0.01 * tenth) * fastest.record.delay_ns
+        for most in (1, 2):
+            seen.append([])
+            close(modules, TensorCore.module_name, library, period, rounds=most)
+        first.append(bool(seen[-2]))
+        assert not seen[-2] or seen[-2][0] > 1.02
+        assert len(seen[-1]) >= len(seen[-2])
+    assert {True, False} == set(first)
+    assert any(0 < len(again) and again[0] <= 1.02 for again in seen[1::2])
+
+
+def test_rounds_are_compared_by_what_they_cost(modules, library, fastest):
+    """The cheaper of two that meet a clock, by costs of its own; and else what is in time, or nearer to it."""
+    top, bare = TensorCore.module_name, fastest.record.delay_ns
+    quick, slow = (close(modules, top, library, share * bare) for share in (1.05, 1.4))
+    assumed = closing.assumptions(library)
+    states = [closing._State(each.modules, each.netlist, None, each.wires, assumed) for each in (quick, slow)]
+    of_area, of_cells = (closing._Closing(library, top, cost, assumed) for cost in (None, lambda *of: area_cost(of[2])))
+    for found in (of_area, of_cells):
+        assert [found.spends(each) for each in states] == pytest.approx([quick.netlist.area, slow.netlist.area])
+        assert found.gain(states[1], states[0], 2 * bare) == pytest.approx(1 - slow.netlist.area / quick.netlist.area)
+        assert found.gain(states[0], states[1], 1.1 * bare) == float("inf")
+        assert found.gain(states[1], states[0], 1.1 * bare) == -float("inf")
+        late = 1 - quick.timing.delay / slow.timing.delay
+        assert found.gain(states[0], states[1], 0.5 * bare) == pytest.approx(late)
+    dear = closing._Closing(library, top, lambda *of: 3 * area_cost(of[2]), assumed)
+    assert dear.spends(states[0]) == pytest.approx(3 * quick.netlist.area)
+
+
 def test_late_paths_are_mended(modules, library, fastest, monkeypatch):
     """Cells move when sizes change, and wires with them: what sizes meet is late then. A few larger cells make up."""
     top, mended = TensorCore.module_name, 0

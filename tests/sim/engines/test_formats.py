@@ -52,6 +52,7 @@ def test_random_steps(form, groups, more, compiled):
         ("if4", "if4", "merged"),
         ("razer-activations", "razer-weights", "merged"),
         ("razer-activations", "razer-weights", "merged-binary"),
+        ("razer-activations", "razer-weights", "signed"),
         ("razer-weights", "razer-weights", "merged"),
     ],
 )

@@ -425,6 +425,20 @@ def test_each_purpose_takes_the_best_slot(flow: Adding, monkeypatch: pytest.Monk
     assert all(array.slot == "full" for array, _ in found.lane_arrays.values())
 
 
+def test_a_slot_is_as_good_as_its_best_lanes(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its first lanes `separate` is far from the best slot."""
+    costs = {"merged": {"full": 1000.0, "separate": 1100.0}, "signed": {"separate": 950.0}}
+
+    def score(design: Design, modules: dict[str, Any], purpose: str, *_: Any) -> Score:
+        return Score(0.0, costs[design.config.dot][design.config.slot])
+
+    monkeypatch.setattr(selection, "scored", score)
+    config = NAMED["nvfp4-multi-small"]
+    aim = Aim(CLOCK, Physical(), Stimulus())
+    found = select({config.name: config}, AMONG[:2], aim, flow, ("signed",), slots=("separate",)).configs
+    assert {(each.slot, each.dot) for each in found.values()} == {("separate", "signed")}
+
+
 def test_whole_cores_decide_between_slots_that_are_nearly_as_good(
     flow: Adding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
