@@ -7,13 +7,15 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
 import pytest
 
 from hwgen.cells import libraries, reader
-from hwgen.config import TensorCoreConfig, named, resolve
+from hwgen.config import NAMED, TensorCoreConfig, named, resolve
 from hwgen.config.quantiser import QUANTISERS
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.formats.rows import every
+from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.report import schema
 from hwgen.report.form import percent
 from hwgen.report.kinds import FORMS
@@ -588,9 +590,53 @@ def test_pages_say_what_holding_operands_does() -> None:
     energies = [next(iter(each.find("core", "energy per MAC").values.values())) for each in (held, fresh)]
     more = f"{100 * (energies[0] / energies[1] - 1):.0f} % more"
     assert f"NVFP4 takes {more} power" in threats
-    assert f"So NVFP4 takes {more} energy a MAC" in _prose(RESULTS)
+    assert f"NVFP4 then takes {more} energy a MAC" in _prose(RESULTS)
     power, other = (each.find("core", "total power").overhead for each in (held, fresh))
     assert f"is {_said(power)} instead of {100 * other.value:+.1f} %" in threats
+
+
+def test_pages_say_how_the_same_operands_differ() -> None:
+    """By the lanes that both designs take for least energy; over uniform codes the bits are others."""
+    apart: dict[bool, list[float]] = {True: [], False: []}
+    multi = []
+    for path in sorted(REPORTS.glob("overhead*.json")):
+        report = schema.load(path)
+        assert isinstance(report, OverheadReport)
+        closing, metric = report.conditions.closing, "total power, same operands"
+        if closing is None or report.names[0].startswith("nvfp4-e0m3") or "nvint4" in report.names[1]:
+            continue
+        lanes = {found["energy"]["core"].lanes for found in closing.values()}
+        same, own = (report.find("core", each).overhead.value for each in (metric, "total power"))
+        apart[lanes == {"signed"}].append(100 * (same - own))
+        assert lanes == {"signed"} or "signed" not in lanes
+        if "multi" in path.stem:
+            multi.append(100 * (same - own))
+    results = _prose(RESULTS)
+    bounds = [min(apart[True]), max(apart[True])]
+    assert "within {:+.1f} and {:+.1f} points of that on data of each".format(*bounds) in results
+    assert f"it is {min(apart[False]):.1f} to {max(apart[False]):.1f} points more" in results
+    said = f"On the same bits it is more,** by {min(multi):.1f} to {max(multi):.1f} points of power"
+    assert said in _prose(DOCS / "half-rate.md")
+
+
+def test_pages_say_how_data_toggles() -> None:
+    """Decoded operands of both designs, A and B, from one step to the next."""
+    toggles = []
+    for name in ("nvfp4-small", "mixfp4-small"):
+        config, found = NAMED[name], np.zeros(2)
+        for form, side in zip(config.formats, "ab", strict=True):
+            table = np.array(form.integers)
+            for steps in Stimulus().steps(config, config.formats):
+                codes, scales = getattr(steps, f"{side}_codes"), getattr(steps, f"{side}_scales")
+                tags = scales >> form.scale.width if form.tagged else np.zeros_like(scales)
+                numbers = table[np.repeat(tags, form.size, axis=-1), codes]
+                for place, bits in enumerate((np.abs(numbers), numbers & 31)):
+                    found[place] += np.unpackbits(np.bitwise_xor(bits[1:], bits[:-1]).astype(np.uint8)).sum()
+        toggles.append(found)
+    less, more = 100 * (toggles[1] / toggles[0] - 1)
+    results = _prose(RESULTS)
+    assert f"toggle {-less:.1f} % less in MixFP4's data than in NVFP4's of the same tensors" in results
+    assert f"in two's complement toggle {more:.1f} % more" in results
 
 
 def _alike(one: OverheadReport, other: OverheadReport) -> bool:
