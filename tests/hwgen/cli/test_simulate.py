@@ -148,7 +148,7 @@ def test_a_rule_quantises_an_operand(run, tiny: Path, files, tmp_path: Path) -> 
         np.testing.assert_array_equal(saved[f"{name}.scales"], q.scales)
     status, _, err = run("simulate", "--config", core, *files, "--a-rule", "six")
     assert status == 2
-    assert "rule must be one of 'nearest', 'four-over-six' for nvfp4; got 'six'" in err
+    assert "rule must be one of 'nearest', 'four-over-six', 'least-error' for nvfp4; got 'six'" in err
     status, _, err = run("simulate", "--config", core, "--a", "ruled.npz", "--a-name", "a", "--a-rule", "nearest")
     assert status == 2
     assert "--a-rule 'nearest': A is quantised already; leave it out" in err
