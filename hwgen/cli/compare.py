@@ -197,14 +197,13 @@ def _lanes(
 
     A slot that is tried may go with lanes that the slot of the configurations does not go with.
     """
+    from hwgen.measure.recorded import tried
+
     options.check_lanes(asked)
     if asked == ("none",):
         return ()
-
     for name in asked:
         for config in pair:
             if not config.takes(name, config.slot, *slots):
                 replace(config, dot=name)
-    return asked or tuple(
-        name for name in options.LANES if any(config.takes(name, config.slot, *slots) for config in pair)
-    )
+    return asked or tuple(tried(options.LANES, *pair, slots=slots))

@@ -323,12 +323,12 @@ class _Closing:
             current = self.mended(sized, self.rewired(sized), clock_ns)
             done += 1
             gain = np.inf if best is None else self.gain(current, best, clock_ns)
-            if best is None or gain > 0:
+            if gain > 0:
                 best = current
             missed = current.timing.delay - clock_ns
             if not clock_ns or -_SPARE * clock_ns <= missed <= 0:
                 break
-            if abs(gain) < np.inf and gain <= _PROGRESS and not 0 < missed <= _NEAR * clock_ns:
+            if -np.inf < gain <= _PROGRESS and not 0 < missed <= _NEAR * clock_ns:
                 break
             target = float(np.clip(target - missed, 0.5 * clock_ns, 1.2 * clock_ns))
         assert best is not None

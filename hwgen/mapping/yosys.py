@@ -321,7 +321,7 @@ def fingerprint(
     scripts = _scripts(top, boxes, library, how, _gate_for(verilog, library, clock_gating))
     techmap = _TECHMAPS.get(how.carry, _RIPPLE)
     cells = _cells(library.paths, library.digests)
-    parts = [verilog, *library.digests, cells.digest, *how.abc, *scripts, techmap, _RUNNER, _perturbing(), str(variant)]
+    parts = [verilog, cells.digest, *how.abc, *scripts, techmap, _RUNNER, _perturbing(), str(variant)]
     parts.append(tool_version())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

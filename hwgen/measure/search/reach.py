@@ -100,8 +100,7 @@ def select_for_cores(
             among += _of_slot(configs[key[0]], whole.selected.configs[key], lanes)
         for offered in whole.of_the_others(key, among):
             whole.take([(key, offered)])
-    late = {key: (choice, score) for key, choice, score in whole.taken() if score.late_ns}
-    builds = selected.builds + _searched_again(whole, late, configs, recipes, lanes)
+    builds = selected.builds + _searched_again(whole, whole.missed(whole.reached), configs, recipes, lanes)
     whole.settle(recipes)
     whole.exchange(allowed, [found_for] if found_for else [])
     whole.settle(recipes)
@@ -204,7 +203,7 @@ def _searched_again(
         for (key, again), score in zip(found, whole.take(found), strict=True):
             if score.late_ns:
                 late_lanes[key].add(again[0].dot)
-        late = {key: (choice, score) for key, choice, score in whole.taken() if key in late and score.late_ns}
+        late = whole.missed(late)
     return builds
 
 
@@ -312,19 +311,25 @@ class _Whole:
         """What was built for a purpose of a design, in order."""
         return [choice for choice, _ in self.drawn[key]]
 
-    def taken(self) -> list[tuple[_Key, _Taken, Score]]:
-        """What is taken so far, and how it does."""
-        selected = self.selected
-        return [(key, (selected.configs[key], selected.chosen[key]), score) for key, score in self.reached.items()]
+    def taken(self, key: _Key) -> _Taken:
+        """What is taken so far."""
+        return self.selected.configs[key], self.selected.chosen[key]
+
+    def missed(self, keys: Iterable[_Key]) -> dict[_Key, tuple[_Taken, Score]]:
+        """What is taken so far and late, and how it does."""
+        return {key: (self.taken(key), self.reached[key]) for key in keys if self.reached[key].late_ns}
 
     def take(self, offers: Sequence[tuple[_Key, _Taken]]) -> list[Score]:
         """Take what is better of some offers; returns how all of them do."""
         scores = self._scores(offers)
         for (key, offered), score in zip(offers, scores, strict=True):
             if score.better(self.reached[key]):
-                self.reached[key] = score
-                self.selected = _with(self.selected, {key: offered})
+                self._set(key, offered, score)
         return scores
+
+    def _set(self, key: _Key, choice: _Taken, score: Score) -> None:
+        self.reached[key] = score
+        self.selected = _with(self.selected, {key: choice})
 
     def _scores(self, taken: Sequence[tuple[_Key, _Taken]]) -> list[Score]:
         """How whole cores of some choices do: the latest of some draws, at their mean cost.
@@ -385,21 +390,20 @@ class _Whole:
         that is in time is looked at likewise. Returns what was the best and turned out late.
         """
         turned: dict[_Key, tuple[_Taken, Score]] = {}
-        open_ = list(self.drawn)
-        while close := {key: near for key in open_ if (near := self._near(key))}:
+        left = list(self.drawn)
+        while close := {key: near for key in left if (near := self._near(key))}:
             for draws in (self.aim.draws[:_DECIDING], self.aim.draws):
                 self._draw([(key, known, draws) for key, near in close.items() if len(near) > 1 for known in near])
                 close = {key: self._still_near(key, near) for key, near in close.items()}
             best = {key: _best(near) for key, near in close.items()}
             self._draw([(key, known, self.aim.draws) for key, known in best.items()])
-            open_ = []
             for key, (choice, by_draw) in best.items():
-                self.reached[key] = _of_draws(by_draw)
-                self.selected = _with(self.selected, {key: choice})
-                if self.reached[key].late_ns:
-                    turned.setdefault(key, (choice, self.reached[key]))
-                    self.late.setdefault(key, []).append((choice, self.reached[key]))
-                    open_ += [key] if self._take_in_time(key) else []
+                self._set(key, choice, _of_draws(by_draw))
+            late = self.missed(best)
+            for key, known in late.items():
+                turned.setdefault(key, known)
+                self.late.setdefault(key, []).append(known)
+            left = [key for key in late if self._take_in_time(key)]
         return turned
 
     def _draw(self, wanted: Sequence[tuple[_Key, _Drawn, Sequence[int]]]) -> None:
@@ -419,8 +423,7 @@ class _Whole:
         known = [(choice, _of_draws(by_draw)) for choice, by_draw in self.drawn[key]]
         in_time = [each for each in known if not each[1].late_ns]
         if in_time:
-            choice, self.reached[key] = min(in_time, key=lambda each: each[1].cost)
-            self.selected = _with(self.selected, {key: choice})
+            self._set(key, *min(in_time, key=lambda each: each[1].cost))
         return bool(in_time)
 
     def _still_near(self, key: _Key, near: Sequence[_Drawn]) -> list[_Drawn]:
@@ -430,7 +433,7 @@ class _Whole:
 
     def _near(self, key: _Key) -> list[_Drawn]:
         """What was built in time and costs hardly more than the best, which comes first; `_CONTENDERS` at most."""
-        taken = self.selected.configs[key], self.selected.chosen[key]
+        taken = self.taken(key)
         scores = [(choice, by_draw, _of_draws(by_draw)) for choice, by_draw in self.drawn[key]]
         scores.sort(key=lambda known: (known[0] != taken, known[2].cost))
         found: list[_Drawn] = []
@@ -466,7 +469,7 @@ class _Whole:
 
         All of it, and all but lanes and decoders.
         """
-        mine, own = self.selected.configs[key], self.selected.chosen[key]
+        mine, own = self.taken(key)
         of_formats = [module for module in own if area.BLOCKS[module] in _OF_FORMATS]
         known = self.built(key)
         for selected in others:

@@ -237,11 +237,11 @@ class _Search:
         self, tried: Mapping[str, Sequence[TensorCoreConfig]], purpose: str, chosen: Mapping[str, Chosen]
     ) -> dict[str, Sequence[TensorCoreConfig]]:
         """Each configuration with the lanes of its best slots alone. A slot is as good as the best of its lanes."""
-        several = {
+        by_name = {
             name: {slot: list(map(_variant, alike)) for slot, alike in groupby(each, lambda config: config.slot)}
             for name, each in tried.items()
-            if len({config.slot for config in each}) > 1
         }
+        several = {name: by_slot for name, by_slot in by_name.items() if len(by_slot) > 1}
         keys = [key for by_slot in several.values() for each in by_slot.values() for key in each]
         self.build({key: [chosen[key]] for key in keys}, purpose, f"slots, least {purpose}")
         kept = dict(tried)

@@ -134,16 +134,21 @@ def test_what_was_measured_is_written_where_its_export_fails(run, tmp_path, monk
     assert not (tmp_path / "for sta").exists()
 
 
-def test_compare_takes_what_a_report_has_found(run, refused, monkeypatch) -> None:
-    """And says so; other questions, and `--search`, have a search of their own."""
-    report = schema.load(Path(__file__).parents[3] / "reports" / "overhead.json")
-    asked = []
+def requests(monkeypatch, name):
+    """What `compare` asks for from now on; it gets a report that comes with hwgen."""
+    report, asked = schema.load(Path(__file__).parents[3] / "reports" / name), []
 
     def measure(request, *_, **__):
         asked.append(request)
         return Measured(report)
 
     monkeypatch.setattr("hwgen.measure.at_clock.measure_at_clock", measure)
+    return asked
+
+
+def test_compare_takes_what_a_report_has_found(run, refused, monkeypatch) -> None:
+    """And says so; other questions, and `--search`, have a search of their own."""
+    asked = requests(monkeypatch, "overhead.json")
     said = "hwgen: lanes and recipes as overhead.json has them; --search looks for them anew\n"
     for options in ((), ("--search",), ("--clock", "2.5"), ("--recipe", "speed"), ("--searches", "2")):
         status, _, err = run("compare", "--no-cache", "--name", "c", "--out", "out", *options)
@@ -158,14 +163,7 @@ def test_compare_takes_what_a_report_has_found(run, refused, monkeypatch) -> Non
 
 def test_lanes_of_all_slots_are_tried(run, refused, monkeypatch) -> None:
     """The slot of `multi-small` shares lanes that are merged; `separate` goes with any."""
-    report = schema.load(Path(__file__).parents[3] / "reports" / "overhead-multi.json")
-    asked = []
-
-    def measure(request, *_, **__):
-        asked.append(request)
-        return Measured(report)
-
-    monkeypatch.setattr("hwgen.measure.at_clock.measure_at_clock", measure)
+    asked = requests(monkeypatch, "overhead-multi.json")
     core = "compare", "--config", "multi-small", "--no-cache", "--name", "c", "--out", "out"
     for options in ((), ("--slots", "split"), ("--lanes", "signed")):
         status, _, err = run(*core, *options)

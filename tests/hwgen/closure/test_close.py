@@ -112,8 +112,8 @@ def test_buffers_wait_for_larger_cells(modules, library, fastest, monkeypatch):
 
     monkeypatch.setattr(closing._Closing, "buffered", noted)
     first = []
-    for tenth in range(12):
-        period = (1 + 0.01 * tenth) * fastest.record.delay_ns
+    for percent in range(12):
+        period = (1 + 0.01 * percent) * fastest.record.delay_ns
         for most in (1, 2):
             seen.append([])
             close(modules, TensorCore.module_name, library, period, rounds=most)
