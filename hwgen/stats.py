@@ -65,17 +65,21 @@ class Ratio:
             None if self.low is None else 1 / self.low,
         )
 
-    def beside(self, shared: float) -> Ratio:
-        """Of the sums with what both designs share; ``shared`` is that over the baseline's figure."""
+    @classmethod
+    def of_sums(cls, *parts: tuple[float, Ratio]) -> Ratio:
+        """Of two sums, by the baseline's figure and the ratio of each part.
 
-        def thinned(value: float) -> float:
-            return (value + shared) / (1 + shared)
+        The bounds have all parts at their lower, or all at their upper bounds: too wide where parts vary on their own.
+        """
+        whole = sum(share for share, _ in parts)
 
-        return Ratio(
-            thinned(self.value),
-            None if self.low is None else thinned(self.low),
-            None if self.high is None else thinned(self.high),
-        )
+        def sums(bound: str) -> float | None:
+            ends = [getattr(ratio, bound) for _, ratio in parts]
+            if None in ends:
+                return None
+            return sum(share * end for (share, _), end in zip(parts, ends, strict=True)) / whole
+
+        return cls(sum(share * ratio.value for share, ratio in parts) / whole, sums("low"), sums("high"))
 
     @property
     def overhead(self) -> Estimate:

@@ -1061,6 +1061,12 @@ def test_costs_are_those_of_the_measured_cores(phase: str) -> None:
     ratio = {name: value / area.values[name] for name, value in found.values.items()}
     # mm2 or um2, of as many cores for both.
     assert len({f"{value:.6g}" for value in ratio.values()}) == 1
+    (both,) = (total for total in report.totals if total.metric == "area of cores and quantisers")
+    if phase == "prefill":
+        page = " ".join((REPORTS.parent / "docs" / "cost.md").read_text().split())
+        alone, beside = (f"{100 * total.overhead.value:+.1f} %" for total in (found, both))
+        assert f"MixFP4 takes {alone} area by the cores, and {beside} by cores and quantisers" in page
+        assert {*report.conditions.assumptions.quantisers.values()} == {2 * report.conditions.cores}
 
 
 WIDE = {

@@ -317,7 +317,7 @@ def _built(
 ) -> Any:
     """The measured cores, with the spread of their quantisers, and the machine that the options describe."""
     from hwgen.cost.machines import MACHINES
-    from hwgen.cost.model import DRAM_PJ_PER_BYTE, QUANTISER_PART, SRAM_MM2_PER_MIB, SRAM_PJ_PER_BYTE, EnergyCosts
+    from hwgen.cost.model import DRAM_PJ_PER_BYTE, SRAM_MM2_PER_MIB, SRAM_PJ_PER_BYTE, EnergyCosts
     from hwgen.cost.results import ATTENTION, RESULTS
     from hwgen.measure.netlists.clock import clock_period
     from hwgen.measure.workloads import cost
@@ -349,10 +349,18 @@ def _built(
         buffer_mm2_per_mib=buffer_area,
         preset=name,
         quantiser_report=None if quantisers.path is None else quantisers.path.name,
+        quantiser_um2=quantisers.um2,
     )
-    if quantisers.ratio is None:
-        return measured, machine
-    return replace(measured, ratios={**measured.ratios, QUANTISER_PART: quantisers.ratio}), machine
+    return _beside(measured, quantisers), machine
+
+
+def _beside(measured: Any, quantisers: Any) -> Any:
+    """The measured cores with the spread of their quantisers, where that is known."""
+    from hwgen.cost.model import QUANTISER_AREA, QUANTISER_PART
+
+    spreads = {QUANTISER_PART: quantisers.ratio, QUANTISER_AREA: quantisers.area}
+    known = {part: ratio for part, ratio in spreads.items() if ratio is not None}
+    return replace(measured, ratios={**measured.ratios, **known})
 
 
 def _fed(

@@ -30,10 +30,11 @@ The memory is a model, and hwgen builds none of it either:
   A band is what one row (column) of tiles reads of A (B). As many bands are held as fit beside one band of the other
   operand; if none does, one is held and the other operand passes step by step.
 - Of fused attention (`hwgen.cost.results`) half of the space is for scores, a quarter for queries and keys, a quarter
-  for values. Scores are computed block by block of context, as many columns as fit in FP32. The GEMM of scores holds
-  bands of A, beside the FP32 partial results of their rows, or all of B. The other (order ``fused``) takes A from the
-  buffer, and reads B as often as the first its own. From one block to the next its partial results leave the cores,
-  and come back.
+  for values. Scores are computed block by block of context: of the rows of all bands of A that are held, as many
+  columns as fit in FP32. The GEMM of scores holds bands of A, beside the FP32 partial results of their rows. Or it
+  holds all of B, where all values fit, too; then it takes a band of A after the other. The other GEMM (order
+  ``fused``) takes A from the buffer, and reads B as often as the first its own. From one block to the next its partial
+  results leave the cores, and come back.
 - A pass of the quantiser reads and writes DRAM at full rate when the GEMM is done; it does not hold anything up.
 - Every product begins in an empty pipeline and an empty buffer; those of one batch follow without a break.
 - Products of a batch are spread evenly: on an arrangement of 37 a batch of 128 is four groups of 32. Buffer and
@@ -209,14 +210,17 @@ def fixed(gemms: Gemms, batch: int, rows: int, columns: int) -> Arrangement:
     return Arrangement(*(np.full(len(gemms), value, np.int64) for value in (batch, rows, columns)))
 
 
-def arrange(config: TensorCoreConfig, gemms: Gemms, cores: int, memory: Memory) -> Arrangement:
+def arrange(
+    config: TensorCoreConfig, gemms: Gemms, cores: int, memory: Memory, results: Results | None = None
+) -> Arrangement:
     """Choose for each GEMM the arrangement of ``cores`` cores with the fewest cycles without DRAM.
 
-    Among equals, that with the fewest operand reads.
+    Among equals, that with the fewest operand reads. Those that the buffer cannot feed are no choice. If it can feed
+    none of a GEMM, it is the one that needs the smallest buffer, and `run` says so.
 
     Parameters
     ----------
-    config, gemms, memory
+    config, gemms, memory, results
         As for `run`.
     cores
         All of them are used: the product of the three numbers.
@@ -228,12 +232,13 @@ def arrange(config: TensorCoreConfig, gemms: Gemms, cores: int, memory: Memory) 
     """
     if cores < 1:
         raise InputError(f"cores = {cores}: must be at least 1")
-    best: tuple[_Ints, _Floats, list[_Ints]] | None = None
+    results = plain(gemms) if results is None else results
+    best: list[NDArray[Any]] = []
     for batch, rows, columns in _factors(cores):
         tried = fixed(gemms, batch, rows, columns)
         tiling = _tiling(config, gemms, tried, memory)
+        room = _room(config, gemms, tried, tiling, memory, results)
         # Rows read, as a float: what nobody would choose may be too many to count.
-        cycles = tiling.cycles
         reads = (
             tiling.tiles_m
             * tiling.tiles_n
@@ -241,14 +246,14 @@ def arrange(config: TensorCoreConfig, gemms: Gemms, cores: int, memory: Memory) 
             * (tiling.fed // tiling.at_once)
             * np.asarray(tiling.deep, float)
         )
-        chosen = [tried.batch, tried.rows, tried.columns]
-        if best is not None:
-            better = (cycles < best[0]) | ((cycles == best[0]) & (reads < best[1]))
-            cycles, reads = np.where(better, cycles, best[0]), np.where(better, reads, best[1])
-            chosen = [np.where(better, one, other) for one, other in zip(chosen, best[2], strict=True)]
-        best = (cycles, reads, chosen)
-    assert best is not None
-    return Arrangement(*best[2])
+        lacks = np.where(room.fits.any(axis=0), 0.0, room.needs)
+        found = [lacks, tiling.cycles, reads, tried.batch, tried.rows, tried.columns]
+        better, equal = np.full(len(gemms), not best), np.ones(len(gemms), bool)
+        for new, old in zip(found, best[:3], strict=False):
+            better |= equal & (new < old)
+            equal &= new == old
+        best = [np.where(better, new, old) for new, old in zip(found, best or found, strict=True)]
+    return Arrangement(*best[3:])
 
 
 def _factors(cores: int) -> list[tuple[int, int, int]]:
@@ -356,15 +361,82 @@ def _sides(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, til
     )
 
 
-def _hold(usable: _Floats, turns: int, deep: _Ints, held: _Side, other: _Side) -> _Order:
-    """Hold bands of one operand."""
+@dataclass(frozen=True)
+class _Room:
+    """What there is space for, of a product: bytes in float, (L,) each."""
+
+    a: _Side
+    b: _Side
+    operands: _Floats  # bytes for both operands
+    scores: _Floats  # for scores of fused attention in FP32
+    most: _Floats  # bands of A whose scores fit, a column of tiles of each
+    fits: NDArray[np.bool_]  # (3, L), the orders that need no other GEMM
+    needs: _Floats  # bytes of the buffer with which each would fit
+
+
+def _fits(held: _Side, other: _Side, usable: _Floats, turns: int) -> NDArray[np.bool_]:
+    """Whether a band fits beside a band of the other operand, or a step of it."""
+    return usable >= held.band_bytes + np.minimum(other.band_bytes, turns * other.step_bytes)
+
+
+def _bands(held: _Side, other: _Side, usable: _Floats, most: _Floats | float = math.inf) -> _Ints:
+    """How many are held beside one of the other operand, ``most`` at most; one where that passes step by step."""
     room = np.floor((usable - other.band_bytes) / held.band_bytes)
-    by_band = room >= 1
-    size = np.clip(room, 1, held.tiles).astype(np.int64)
+    return np.clip(np.minimum(room, most), 1, held.tiles).astype(np.int64)
+
+
+def _room(
+    config: TensorCoreConfig,
+    gemms: Gemms,
+    arrangement: Arrangement,
+    tiling: _Tiling,
+    memory: Memory,
+    results: Results,
+) -> _Room:
+    """What there is space for."""
+    a, b = _sides(config, gemms, arrangement, tiling)
+    turns = config.interleave
+    fused, after = results.partial > 0, results.scores >= 0
+    share = np.where(fused | after, 0.25, 1.0)
+    whole = memory.usable_bytes / tiling.at_once
+    usable = share * whole
+    rows, columns = arrangement.rows * config.rows, arrangement.columns * config.columns
+    a = replace(a, band_bytes=a.band_bytes + np.minimum(gemms.m, rows) * results.partial)
+    scored = rows * columns * float(PARTIAL_BYTES)
+    # All values that scores of a GEMM are multiplied by.
+    values = np.zeros(len(gemms))
+    np.add.at(values, results.scores[after], b.total_bytes[after])
+    # Attention cannot leave the partial results of all rows behind: rows are held, or the whole context is.
+    room = ~fused | (0.5 * whole >= turns * scored)
+    all_of_b = (_bands(b, a, usable) >= b.tiles) & (usable >= values)
+    passing = np.minimum(b.band_bytes, turns * b.step_bytes)
+    fits = np.array(
+        [
+            _fits(a, b, usable, turns) & room,
+            _fits(b, a, usable, turns) & room & (~fused | all_of_b),
+            np.where(after, usable >= passing, (usable >= turns * (a.step_bytes + b.step_bytes)) & ~fused),
+        ]
+    )
+    # Of fused scores: a band of A beside a band or a step of B, or a block of scores, whichever takes more.
+    steps = np.where(after, passing, turns * (a.step_bytes + b.step_bytes))
+    least = np.where(fused, np.maximum(a.band_bytes + passing, 0.5 * turns * scored), steps)
+    return _Room(
+        a=a,
+        b=b,
+        operands=usable,
+        scores=0.5 * whole,
+        most=np.where(fused, np.floor(0.5 * whole / scored), np.inf),
+        fits=fits,
+        needs=least * tiling.at_once / share * (2 if memory.double_buffered else 1),
+    )
+
+
+def _hold(fits: NDArray[np.bool_], size: _Ints, usable: _Floats, deep: _Ints, held: _Side, other: _Side) -> _Order:
+    """Hold ``size`` bands of one operand."""
     groups = _ceil(held.tiles, size)
-    parts = np.where(by_band, 1, deep)
+    parts = np.where(usable >= held.band_bytes + other.band_bytes, 1, deep)
     return _Order(
-        fits=by_band | (usable >= held.band_bytes + turns * other.step_bytes),
+        fits=fits,
         groups=groups,
         size=size,
         last_size=held.tiles - (groups - 1) * size,
@@ -376,13 +448,13 @@ def _hold(usable: _Floats, turns: int, deep: _Ints, held: _Side, other: _Side) -
     )
 
 
-def _stream(usable: _Floats, turns: int, deep: _Ints, a: _Side, b: _Side) -> _Order:
+def _stream(fits: NDArray[np.bool_], deep: _Ints, a: _Side, b: _Side) -> _Order:
     """Hold nothing: both operands stream."""
     ones = np.ones(len(deep), np.int64)
     phases = a.tiles * b.tiles * deep
     reads = product(a.total_bytes, b.tiles) + product(b.total_bytes, a.tiles)
     return _Order(
-        fits=usable >= turns * (a.step_bytes + b.step_bytes),
+        fits=fits,
         groups=ones,
         size=ones,
         last_size=ones,
@@ -394,47 +466,22 @@ def _stream(usable: _Floats, turns: int, deep: _Ints, a: _Side, b: _Side) -> _Or
     )
 
 
-def _orders(
-    config: TensorCoreConfig,
-    gemms: Gemms,
-    arrangement: Arrangement,
-    tiling: _Tiling,
-    memory: Memory,
-    results: Results,
-) -> tuple[_Order, ...]:
+def _orders(room: _Room, tiling: _Tiling, memory: Memory, attention: NDArray[np.bool_]) -> tuple[_Order, ...]:
     """Those of `ORDERS` that need no other GEMM; every GEMM has one that fits into the buffer."""
-    a, b = _sides(config, gemms, arrangement, tiling)
-    fused = results.partial > 0
-    after = results.scores >= 0
-    share = np.where(fused | after, 0.25, 1.0)
-    usable = memory.usable_bytes * share / tiling.at_once
-    rows, columns = arrangement.rows * config.rows, arrangement.columns * config.columns
-    a = replace(a, band_bytes=a.band_bytes + np.minimum(gemms.m, rows) * results.partial)
-    turns, deep = config.interleave, tiling.deep
-    by_a, by_b = _hold(usable, turns, deep, a, b), _hold(usable, turns, deep, b, a)
-    neither = _stream(usable, turns, deep, a, b)
-    passing = np.minimum(b.band_bytes, turns * b.step_bytes)
-    # Attention cannot leave the partial results of all rows behind: rows are held, or the whole context is.
-    room = ~fused | (2 * usable >= turns * rows * columns * float(PARTIAL_BYTES))
-    orders = (
-        replace(by_a, fits=by_a.fits & room),
-        replace(by_b, fits=by_b.fits & room & (~fused | (by_b.groups == 1))),
-        replace(neither, fits=np.where(after, usable >= passing, neither.fits & ~fused)),
-    )
-    fits = np.any([order.fits for order in orders], axis=0)
+    fits = room.fits.any(axis=0)
     if not fits.all():
         place = int(np.argmin(fits))
-        # Of fused scores: a band of A beside a band or a step of B, or a block of scores, whichever takes more.
-        held = max(float((a.band_bytes + passing)[place]), 0.5 * PARTIAL_BYTES * turns * float((rows * columns)[place]))
-        steps = float(passing[place] if after[place] else turns * (a.step_bytes + b.step_bytes)[place])
-        least = held if fused[place] else steps
-        need = least * tiling.at_once[place] / share[place] * (2 if memory.double_buffered else 1)
-        what = "fused attention" if share[place] < 1 else "one step of every core"
+        what = "fused attention" if attention[place] else "one step of every core"
         raise InputError(
-            f"a buffer of {_bytes(memory.buffer_bytes)}: {what} needs {_bytes(need)}"
+            f"a buffer of {_bytes(memory.buffer_bytes)}: {what} needs {_bytes(room.needs[place])}"
             f"{', double buffering counted' if memory.double_buffered else ''}"
         )
-    return orders
+    a, b, deep, usable = room.a, room.b, tiling.deep, room.operands
+    return (
+        _hold(room.fits[0], _bands(a, b, usable, room.most), usable, deep, a, b),
+        _hold(room.fits[1], _bands(b, a, usable), usable, deep, b, a),
+        _stream(room.fits[2], deep, a, b),
+    )
 
 
 def _after_scores(deep: _Ints, tiles: _Ints, b: _Side, groups: _Ints) -> _Order:
@@ -538,35 +585,48 @@ def _one_by_one(group: _Group, phases: _Ints) -> _Floats:
     return group.opens - group.load + phases * (group.load + group.work + group.store)
 
 
+def _partial(results: Results, gemms: Gemms, after: NDArray[np.intp], height: _Ints, room: _Floats) -> _Ints:
+    """Bytes of partial results that leave the cores and come back, (L,).
+
+    ``height`` are the rows whose scores are there at once, ``room`` the bytes that they have; of the GEMMs ``after``
+    scores, in their order.
+    """
+    scores = results.scores[after]
+    m, context = gemms.m[scores], gemms.n[scores]
+    height = np.minimum(height, m)
+    full = _ceil(m, height) - 1
+
+    def again(rows: _Ints) -> _Ints:
+        """Blocks of context besides the first, each as wide as the scores of so many rows let it be."""
+        return np.ceil(context / np.floor(room / (rows * PARTIAL_BYTES))).astype(np.int64) - 1
+
+    last = m - full * height
+    moved = product(again(height), height, full, places=after) + product(again(last), last, places=after)
+    found = np.zeros(len(gemms), np.int64)
+    found[after] = product(moved, gemms.n[after], 2 * PARTIAL_BYTES, gemms.batch[after], places=after)
+    return found
+
+
 def _attention(
     config: TensorCoreConfig,
     gemms: Gemms,
     arrangement: Arrangement,
     tiling: _Tiling,
-    memory: Memory,
+    room: _Room,
     results: Results,
     groups: _Ints,
+    bands: _Ints,
 ) -> tuple[NDArray[np.intp], _Order, _Ints]:
     """Which GEMMs take scores from the buffer, in what order, and the bytes of partial results of all GEMMs.
 
-    ``groups`` are those of the GEMMs that hold A, one of others.
+    ``groups`` are those of the GEMMs that hold A, one of others. ``bands`` are those of A that are worked on at once.
     """
     (after,) = np.nonzero(results.scores >= 0)
     scores = results.scores[after]
-
-    def taken(record: Any, which: NDArray[np.intp]) -> Any:
-        return type(record)(*(getattr(record, each.name)[which] for each in fields(record)))
-
-    of = Gemms(*(getattr(gemms, name)[after] for name in ("m", "n", "k", "batch", "half")))
-    _, b = _sides(config, of, taken(arrangement, after), taken(tiling, after))
+    b = _Side(*(getattr(room.b, each.name)[after] for each in fields(_Side)))
     order = _after_scores(tiling.deep[after], tiling.tiles_m[after], b, groups[scores])
-    # Columns of a block of scores.
-    room = 0.5 * memory.usable_bytes / tiling.at_once[scores]
-    width = np.floor(room / (arrangement.rows[scores] * config.rows * PARTIAL_BYTES))
-    blocks = np.ceil(gemms.n[scores] / width).astype(np.int64)
-    partial = np.zeros(len(gemms), np.int64)
-    partial[after] = product(blocks - 1, of.m, of.n, 2 * PARTIAL_BYTES, of.batch, places=after)
-    return after, order, partial
+    height = bands[scores] * arrangement.rows[scores] * config.rows
+    return after, order, _partial(results, gemms, after, height, room.scores[scores])
 
 
 def _ordered(
@@ -582,7 +642,8 @@ def _ordered(
 
     ``rate`` is what DRAM moves in a cycle.
     """
-    orders = _orders(config, gemms, arrangement, tiling, memory, results)
+    room = _room(config, gemms, arrangement, tiling, memory, results)
+    orders = _orders(room, tiling, memory, (results.partial > 0) | (results.scores >= 0))
     tile = (tiling.cycles - config.latency) / (tiling.passes * tiling.turns)
     stored = results.written / tiling.passes
 
@@ -603,8 +664,8 @@ def _ordered(
     chosen = np.argmin(np.where(least, times, np.inf), axis=0)
     index = chosen, np.arange(len(gemms))
     cycles, reads = times[index], np.array([order.reads for order in orders])[index]
-    groups = np.array([order.groups for order in orders])[index]
-    after, order, partial = _attention(config, gemms, arrangement, tiling, memory, results, np.where(chosen, 1, groups))
+    groups, bands = (np.where(chosen, 1, getattr(orders[0], name)) for name in ("groups", "size"))
+    after, order, partial = _attention(config, gemms, arrangement, tiling, room, results, groups, bands)
     if len(after):
         chosen[after], reads[after] = ORDERS.index("fused"), order.reads
         cycles[after] = cycles_of(order, after)

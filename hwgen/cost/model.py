@@ -46,6 +46,7 @@ __all__ = [
     "DRAM_PJ_PER_BYTE",
     "HALF_RATE_PART",
     "PARTS",
+    "QUANTISER_AREA",
     "QUANTISER_PART",
     "SRAM_MM2_PER_MIB",
     "SRAM_PJ_PER_BYTE",
@@ -62,6 +63,8 @@ CORE_PARTS = ("active", "clock", "clock tree", "leakage")
 HALF_RATE_PART = "active, half rate"
 """Part of the cores that there is only where some GEMM is at half the rate; such steps are not in ``active``."""
 QUANTISER_PART = "quantiser"
+QUANTISER_AREA = "quantiser area"
+"""Key of the ratio of the areas of two quantisers."""
 PARTS = (*CORE_PARTS, QUANTISER_PART, "buffer", "buffer leakage", "DRAM")
 """Parts of the energy, see above."""
 

@@ -8,6 +8,10 @@ A later GEMM reads its operands in a block format, so that every result but logi
 ``fp32``       the same with FP32
 =============  ===================================================================================
 
+Results of several rows may be added up before they are an operand: those of the experts of a token. Such a sum is not
+of the cores. So these results leave as BF16, or as FP32 with ``fp32``, and a pass reads them, adds them up, quantises,
+and writes the operands.
+
 A result has the format that the next GEMM of the list reads: FP8 before one at half the rate, with the scales that the
 cores have there, else the block format of the cores.
 
@@ -55,7 +59,7 @@ class Results:
     quantised
         Elements that are quantised.
     kept
-        Bytes of quantised results that stay in the buffer.
+        Bytes written to the buffer and read from it for results that stay there, before a GEMM reads them.
     scores
         Which GEMM's results in the buffer are this one's A; -1 where A comes from DRAM.
     partial
@@ -90,6 +94,7 @@ def results_of(
     readers: NDArray[np.int64],
     precision: str,
     attention: str,
+    combined: NDArray[np.int64] | int = 1,
 ) -> Results:
     """What becomes of the results of a workload.
 
@@ -109,6 +114,8 @@ def results_of(
         One of `RESULTS`. Logits are written as BF16 where the others are quantised.
     attention
         One of `ATTENTION`.
+    combined
+        Rows of each result that are added up to one operand, int64, (L,).
     """
     role = np.array(roles)
     index = np.arange(len(gemms))
@@ -117,22 +124,25 @@ def results_of(
         last = np.maximum.accumulate(np.where(role == "scores", index, -1))
         takes = role == "values"
         scores[takes] = last[takes]
-        partial[scores[takes]] = gemms.n[takes] * PARTIAL_BYTES
+        np.add.at(partial, scores[takes], gemms.n[takes] * PARTIAL_BYTES)
     stays = np.zeros(len(gemms), bool)
     stays[scores[scores >= 0]] = True
     on_chip = precision == "quantised"
     logits = role == "logits"
     read_at_half_rate = np.append(gemms.half, False)[readers]
-    stored = product(gemms.m, row_bytes(config, read_at_half_rate, operands, config.a))
+    # Rows that are added up are one operand: each has its share of the columns.
+    columns = -(-operands // combined)
+    stored = product(gemms.m, row_bytes(config, read_at_half_rate, columns, config.a))
     raw = product(gemms.m, gemms.n, BYTES["bf16" if on_chip else precision])
-    passes = ~stays & ~logits & (not on_chip)
+    passes = ~stays & ~logits & ((not on_chip) | (np.asarray(combined) > 1))
     return Results(
-        written=np.where(stays, 0, np.where(~logits & on_chip, stored, raw)),
+        written=np.where(stays, 0, np.where(~logits & ~passes, stored, raw)),
         pass_read=np.where(passes, raw, 0),
         pass_written=np.where(passes, stored, 0),
         # What writes FP8 is the same for every format, and no quantiser of FP4.
-        quantised=np.where(logits | read_at_half_rate, 0, product(gemms.m, operands)),
-        kept=np.where(stays, stored, 0),
+        quantised=np.where(logits | read_at_half_rate, 0, product(gemms.m, columns)),
+        # In FP32 written by the cores and read by what quantises, then written as operands.
+        kept=np.where(stays, product(gemms.m, gemms.n, 2 * PARTIAL_BYTES) + stored, 0),
         scores=scores,
         partial=partial,
     )

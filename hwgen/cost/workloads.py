@@ -13,12 +13,13 @@ A list is a TOML file::
     count = 32                             # layers that have this GEMM, 1 by default
     role = "scores"                        # `scores`, `values` or `logits`; `linear` by default
     operands = 128                         # columns of the result that a later GEMM reads, N by default
+    combined = 2                           # rows of the result that are added up to one operand, 1 by default
     rate = "half"                          # in FP8, on cores with a slot; `full` by default
     why = "4 query heads share a key head" # optional
 
-or a CSV file whose first line names the columns: ``name, m, n, k`` are needed, ``batch, count, role, operands, rate,
-experts, experts_per_token, why`` are optional. Their order and case do not matter. A first line with semicolons or tabs
-and no comma says that these separate the columns. Every GEMM has a name of its own. Symbols are
+or a CSV file whose first line names the columns: ``name, m, n, k`` are needed, ``batch, count, role, operands,
+combined, rate, experts, experts_per_token, why`` are optional. Their order and case do not matter. A first line with
+semicolons or tabs and no comma says that these separate the columns. Every GEMM has a name of its own. Symbols are
 
 =============  ==========================================================================
 ``sequences``  sequences in the batch
@@ -93,7 +94,7 @@ HALF_RATE = ("none", "attention")
 _RATES = ("full", "half")
 _DIGITS = 19  # more make a number that is too large
 _SYMBOLS = ("sequences", "queries", "context", "tokens")
-_SIZES = ("m", "n", "k", "batch", "count", "operands", "experts", "experts_per_token")
+_SIZES = ("m", "n", "k", "batch", "count", "operands", "combined", "experts", "experts_per_token")
 _NEEDED = ("name", "m", "n", "k")
 _COLUMNS = ("name", *_SIZES, "role", "rate", "why")
 _SEPARATORS = (",", ";", "\t")
@@ -127,6 +128,8 @@ class Workload:
         Of each, one of `ROLES`.
     operands
         Columns of each result that a later GEMM reads, int64, (L,).
+    combined
+        Rows of each result that are added up to one operand, int64, (L,).
     readers
         A GEMM that reads each result: of scores that of the values, of others that of the next entry; -1 where there is
         none. int64, (L,).
@@ -148,6 +151,7 @@ class Workload:
     symbols: frozenset[str]
     roles: tuple[str, ...]
     operands: NDArray[np.int64]
+    combined: NDArray[np.int64]
     readers: NDArray[np.int64]
     routed: bool
     routing: str
@@ -294,6 +298,7 @@ def _workload(
     counts: list[int] = []
     roles: list[str] = []
     operands: list[int] = []
+    combined: list[int] = []
     half: list[bool] = []
     entry_of: list[int] = []
     scores: Mapping[str, int] | None = None
@@ -315,6 +320,7 @@ def _workload(
             half.append(halved)
             entry_of.append(number)
             operands.append(size.get("operands", size["n"]))
+            combined.append(size.get("combined", 1))
             names.append(name + suffix)
             notes.append(why)
             shapes.append((m, size["n"], size["k"], size["batch"] * products))
@@ -332,6 +338,7 @@ def _workload(
         symbols=frozenset(used - {"tokens"} | ({"sequences", "queries"} if "tokens" in used else set())),
         roles=tuple(roles),
         operands=np.array(operands, np.int64),
+        combined=np.array(combined, np.int64),
         readers=_readers(entry_of, roles),
         routed=routed,
         routing=routing,
@@ -427,6 +434,8 @@ def _role(where: str, role: object, size: Mapping[str, int], scores: Mapping[str
         raise InputError(f"{where}: role = {role!r}: must be one of {', '.join(ROLES)}")
     if size.get("operands", 1) > size["n"]:
         raise InputError(f"{where}: operands = {size['operands']}: must be at most n = {size['n']}")
+    if role in ("scores", "logits") and size.get("combined", 1) > 1:
+        raise InputError(f"{where}: combined = {size['combined']}: results with the role {role!r} are not added up")
     if role in ("scores", "values") and "experts" in size:
         raise InputError(f"{where}: role = {role!r}: has no experts")
     if role == "values":

@@ -73,6 +73,7 @@ __all__ = [
     "LayerGemm",
     "LayerReport",
     "LayerRow",
+    "LeftOut",
     "LibrariesConditions",
     "LibrariesReport",
     "Library",
@@ -1238,6 +1239,8 @@ class Assumptions:
         says so. Left out where none are.
     quantiser_report
         File of the report on quantisers that their energies are from. Left out where they were given, or not included.
+    quantisers
+        How many quantisers there are, by design. Left out where their area is not known.
     """
 
     machine: str | None
@@ -1249,6 +1252,7 @@ class Assumptions:
     quantiser_fj: Mapping[str, float] | None
     half_rate: str | None = None
     quantiser_report: str | None = None
+    quantisers: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -1473,6 +1477,23 @@ class Alternative:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A pass that cannot be.
+
+    Parameters
+    ----------
+    varied, choice
+        As of what is there, see `Sensitivity` and `Alternative`; a number in digits.
+    why
+        What is in the way.
+    """
+
+    varied: str
+    choice: str
+    why: str
+
+
+@dataclass(frozen=True)
 class CostReport(Report):
     """A workload on one design or two.
 
@@ -1490,6 +1511,8 @@ class CostReport(Report):
         Whole passes with one condition varied.
     alternatives
         Whole passes with one assumption made otherwise; null in a report from before assumptions could be chosen.
+    left_out
+        Those of both that cannot be, as of more cores than the buffer can feed. Left out where there are none.
     """
 
     kind = "cost"
@@ -1500,6 +1523,7 @@ class CostReport(Report):
     results: tuple[Gemm, ...]
     sensitivity: tuple[Sensitivity, ...]
     alternatives: tuple[Alternative, ...] | None
+    left_out: tuple[LeftOut, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -2278,7 +2302,8 @@ _LATER: dict[type, tuple[str, ...]] = {
 """Keys that reports of this version were first written without: there they are null."""
 _LEFT_OUT: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((PowerConditions, Gemm), ("half_rate",)),
-    Assumptions: ("half_rate", "quantiser_report"),
+    Assumptions: ("half_rate", "quantiser_report", "quantisers"),
+    CostReport: ("left_out",),
     OverheadConditions: ("cells", "half_rate", "slots", "searches", "selected_from"),
     Search: ("first_run",),
     Closing: ("slot", "first"),

@@ -18,6 +18,7 @@ from hwgen.config import NAMED
 from hwgen.cost import workloads
 from hwgen.cost.grid import Memory
 from hwgen.cost.model import EnergyCosts
+from hwgen.cost.results import ATTENTION
 from hwgen.errors import InputError
 from hwgen.measure.workloads import cores
 from hwgen.measure.workloads.cores import MeasuredCores
@@ -82,7 +83,7 @@ def _machine(conditions: CostConditions) -> Machine:
         ),
         clock_ns=conditions.clock_ns,
         results=assumed.results,
-        **({} if assumed.attention is None else {"attention": assumed.attention}),
+        attention=assumed.attention or ATTENTION[0],
         idle_gated=assumed.idle_cores == IDLE_CORES[0],
         buffer_mm2_per_mib=memory.buffer_mm2_per_mib,
     )
@@ -128,6 +129,14 @@ def _recorded(report: CostReport) -> Grid:
     return found
 
 
+def _tried(measured: MeasuredCores, machine: Machine, workload: workloads.Workload) -> Whole | None:
+    """A whole pass; None where it cannot be, as with a buffer too small for so many cores."""
+    try:
+        return whole(measured, machine, workload)
+    except InputError:
+        return None
+
+
 def _same(one: Whole | None, other: Whole | None) -> bool:
     """Whether two passes are alike but for rounding."""
     if one is None or other is None:
@@ -147,14 +156,14 @@ def grid(source: Source, report: CostReport) -> Grid:
         measured = _cores(source, report)
     except InputError:
         return recorded
-    if not _same(whole(measured, machine, workload), recorded.passes.get(recorded.base(report.conditions))):
+    if not _same(_tried(measured, machine, workload), recorded.passes.get(recorded.base(report.conditions))):
         return recorded
     bandwidths = tuple(machine.memory.dram_bytes_per_second * factor for factor in FACTORS)
     columns: dict[int, list[Whole | None]] = {}
     for many in sorted({max(round(machine.cores * factor), 1) for factor in FACTORS}):
         shape = machine.shape if many == machine.cores else None
         columns[many] = [
-            whole(
+            _tried(
                 measured,
                 replace(machine, cores=many, memory=replace(machine.memory, dram_bytes_per_second=rate), shape=shape),
                 workload,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,18 @@ from hwgen.cost import grid
 from hwgen.cost.gemms import TooLargeError
 from hwgen.cost.grid import ORDERS, Arrangement, GridRun, Memory
 from hwgen.cost.machines import MACHINES
-from hwgen.cost.model import CoreCost, EnergyCosts, Ratio, core_parts, energy, overhead, throughput_per_area
-from hwgen.cost.results import ATTENTION, RESULTS, element_bytes, results_of
+from hwgen.cost.model import (
+    QUANTISER_AREA,
+    CoreCost,
+    EnergyCosts,
+    Ratio,
+    core_parts,
+    energy,
+    overhead,
+    throughput_per_area,
+)
+from hwgen.cost.quantisers import needed
+from hwgen.cost.results import ATTENTION, RESULTS, Results, element_bytes, results_of
 from hwgen.cost.workloads import HALF_RATE, Workload, at_half_rate, which_at_half_rate
 from hwgen.errors import InputError
 from hwgen.measure.workloads.cores import MeasuredCores
@@ -55,6 +65,8 @@ class Machine:
         Name of the machine in `hwgen.cost.machines` that it began with; None where it is of no such machine.
     quantiser_report
         File of the report that the energies of quantisers are from; None where they were given, or left out.
+    quantiser_um2
+        Area of a quantiser, by design; empty where it is left out.
     """
 
     cores: int
@@ -68,6 +80,7 @@ class Machine:
     buffer_mm2_per_mib: float | None = None
     preset: str | None = None
     quantiser_report: str | None = None
+    quantiser_um2: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def buffer_mm2(self) -> float | None:
@@ -76,11 +89,11 @@ class Machine:
             return None
         return self.buffer_mm2_per_mib * self.memory.buffer_bytes / (1 << 20)
 
-    def arranged(self, core: CoreCost, workload: Workload) -> Arrangement:
+    def arranged(self, core: CoreCost, workload: Workload, results: Results) -> Arrangement:
         """How the cores share each GEMM."""
         if self.shape is not None:
             return grid.fixed(workload.gemms, *self.shape)
-        return grid.arrange(core.config, workload.gemms, self.cores, self.memory)
+        return grid.arrange(core.config, workload.gemms, self.cores, self.memory, results)
 
 
 @dataclass(frozen=True)
@@ -118,8 +131,10 @@ def _passed(machine: Machine, core: CoreCost, workload: Workload) -> _Pass:
         workload.readers,
         machine.results,
         machine.attention,
+        workload.combined,
     )
-    run = grid.run(core.config, workload.gemms, machine.arranged(core, workload), memory, clock_ns, results)
+    arrangement = machine.arranged(core, workload, results)
+    run = grid.run(core.config, workload.gemms, arrangement, memory, clock_ns, results)
     joules = energy(run, core, clock_ns, machine.costs, memory.buffer_bytes, machine.idle_gated)
     return _Pass(run, joules, run.cycles * machine.clock_ns * 1e-9, workload.count)
 
@@ -148,12 +163,15 @@ class Whole:
     overhead: Estimate | None
 
 
-def whole(measured: MeasuredCores, machine: Machine, workload: Workload) -> Whole | None:
-    """Time and energy of a whole pass; None where the buffer is too small for a step of so many cores."""
-    try:
-        passes = {name: _pass(machine, core, workload) for name, core in measured.cores.items()}
-    except InputError:
-        return None
+def whole(measured: MeasuredCores, machine: Machine, workload: Workload) -> Whole:
+    """Time and energy of a whole pass.
+
+    Raises
+    ------
+    InputError
+        The buffer is too small for a step of so many cores, or there is more than can be counted.
+    """
+    passes = {name: _pass(machine, core, workload) for name, core in measured.cores.items()}
     joules = {name: each.total_joules for name, each in passes.items()}
     return Whole(
         {name: each.total_seconds for name, each in passes.items()},
@@ -168,13 +186,11 @@ def _figures(
     """What a pass costs in all."""
     seconds = {name: each.total_seconds for name, each in passes.items()}
     joules = {name: each.total_joules for name, each in passes.items()}
-    area = {name: machine.cores * core.area_um2 * 1e-6 for name, core in measured.cores.items()}
     unit, per = ("token", workload.tokens) if workload.tokens else ("pass", 1)
     pair = tuple(seconds.values())
     same = Estimate(pair[1] / pair[0] - 1) if len(pair) == 2 else None
     faster = Estimate(pair[0] / pair[1] - 1) if len(pair) == 2 else None
     of_cores = {name: {part: parts[part] for part in core_parts(parts)} for name, parts in joules.items()}
-    per_area = throughput_per_area(pair, measured.ratios["area"]) if len(pair) == 2 else None
     # At half the rate each takes as long as two.
     macs = float((workload.gemms.macs * np.where(workload.gemms.half, 2.0, 1.0)) @ workload.count)
     peak = machine.cores / machine.clock_ns * 1e9
@@ -204,48 +220,68 @@ def _figures(
             _energy_overhead(list(of_cores.values()), measured.ratios),
         ),
         schema.CostFigure(
-            "area of the cores",
-            "mm2",
-            area,
-            measured.ratios["area"].overhead if len(pair) == 2 else None,
-        ),
-        schema.CostFigure(
-            "throughput per area of the cores",
-            f"{unit}/s/mm2",
-            {name: per / seconds[name] / area[name] for name in seconds},
-            per_area,
+            "mean power", "W", {name: sum(parts.values()) / seconds[name] for name, parts in joules.items()}, None
         ),
     ]
-    return found + _with_buffer(measured, machine, seconds, area, unit, per)
+    throughput = {name: per / value for name, value in seconds.items()}
+    return found + _areas(passes, measured, machine, throughput, f"{unit}/s/mm2")
 
 
-def _with_buffer(
+def _areas(
+    passes: Mapping[str, _Pass],
     measured: MeasuredCores,
     machine: Machine,
-    seconds: Mapping[str, float],
-    area: Mapping[str, float],
+    throughput: Mapping[str, float],
     unit: str,
-    per: int,
 ) -> list[schema.CostFigure]:
-    """Area of cores and buffer together; nothing where that of the buffer is left out."""
-    buffer = machine.buffer_mm2
-    if buffer is None:
-        return []
-    both = {name: value + buffer for name, value in area.items()}
-    change = per_area = None
-    if len(both) == 2:
-        ratio = measured.ratios["area"].beside(buffer / next(iter(area.values())))
-        one, other = seconds.values()
-        change, per_area = ratio.overhead, throughput_per_area((one, other), ratio)
-    return [
-        schema.CostFigure("area of cores and buffer", "mm2", both, change),
-        schema.CostFigure(
-            "throughput per area of cores and buffer",
-            f"{unit}/s/mm2",
-            {name: per / seconds[name] / both[name] for name in seconds},
-            per_area,
-        ),
-    ]
+    """Area, and throughput for each of it: of the cores, with their quantisers, with the buffer, where these are known.
+
+    ``throughput`` is by design, ``unit`` that of throughput per area.
+    """
+    seconds = tuple(each.total_seconds for each in passes.values())
+    parts = {"cores": {name: machine.cores * core.area_um2 * 1e-6 for name, core in measured.cores.items()}}
+    scopes = [("the cores", ["cores"])]
+    beside = []
+    if machine.quantiser_um2:
+        parts["quantisers"] = {
+            name: needed(each.run) * machine.quantiser_um2[name] * 1e-6 for name, each in passes.items()
+        }
+        beside.append("quantisers")
+        scopes.append(("cores and quantisers", ["cores", "quantisers"]))
+    if machine.buffer_mm2 is not None:
+        parts["buffer"] = dict.fromkeys(passes, machine.buffer_mm2)
+        said = ", ".join(["cores", *beside])
+        scopes.append((f"{said} and buffer", list(parts)))
+    found = []
+    for scope, within in scopes:
+        area = {name: sum(parts[part][name] for part in within) for name in passes}
+        change = per_area = None
+        if len(passes) == 2:
+            ratio = Ratio.of_sums(*(_part(part, parts[part], measured.ratios) for part in within))
+            change, per_area = ratio.overhead, throughput_per_area((seconds[0], seconds[1]), ratio)
+        found += [
+            schema.CostFigure(f"area of {scope}", "mm2", area, change),
+            schema.CostFigure(
+                f"throughput per area of {scope}",
+                unit,
+                {name: throughput[name] / area[name] for name in area},
+                per_area,
+            ),
+        ]
+    return found
+
+
+def _part(part: str, area: Mapping[str, float], ratios: Mapping[str, Ratio]) -> tuple[float, Ratio]:
+    """A part of the baseline's area, and the candidate's over it with the interval that was measured."""
+    baseline, candidate = area.values()
+    value = candidate / baseline
+    if part == "buffer":
+        return baseline, Ratio(1, 1, 1)
+    ratio = ratios.get({"cores": "area", "quantisers": QUANTISER_AREA}[part])
+    if ratio is None:
+        return baseline, Ratio(value)  # no report compares both
+    spread = [None if end is None else value * end / ratio.value for end in (ratio.low, ratio.high)]
+    return baseline, Ratio(value, *spread)
 
 
 def _gemms(passes: Mapping[str, _Pass], measured: MeasuredCores, workload: Workload) -> list[schema.Gemm]:
@@ -297,8 +333,10 @@ def _gemms(passes: Mapping[str, _Pass], measured: MeasuredCores, workload: Workl
     return found
 
 
-def _sensitivity(measured: MeasuredCores, machine: Machine, workload: Workload) -> list[schema.Sensitivity]:
-    """Whole passes with other bandwidths and other numbers of cores, as many as the buffer can feed."""
+def _sensitivity(
+    measured: MeasuredCores, machine: Machine, workload: Workload, left_out: list[schema.LeftOut]
+) -> list[schema.Sensitivity]:
+    """Whole passes with other bandwidths and other numbers of cores; what cannot be is added to ``left_out``."""
     found = []
     bandwidth = machine.memory.dram_bytes_per_second
     numbers = sorted({max(round(machine.cores * factor), 1) for factor in FACTORS})
@@ -310,24 +348,32 @@ def _sensitivity(measured: MeasuredCores, machine: Machine, workload: Workload) 
         memory = replace(machine.memory, dram_bytes_per_second=rate)
         shape = machine.shape if cores == machine.cores else None
         other = replace(machine, cores=cores, memory=memory, shape=shape)
-        if found_pass := whole(measured, other, workload):
-            found.append(
-                schema.Sensitivity(
-                    varied=what,
-                    unit=unit,
-                    value=float(value),
-                    seconds=found_pass.seconds,
-                    joules=found_pass.joules,
-                    overhead=found_pass.overhead,
-                )
+        try:
+            found_pass = whole(measured, other, workload)
+        except InputError as error:
+            left_out.append(schema.LeftOut(varied=what, choice=f"{value:g}", why=str(error)))
+            continue
+        found.append(
+            schema.Sensitivity(
+                varied=what,
+                unit=unit,
+                value=float(value),
+                seconds=found_pass.seconds,
+                joules=found_pass.joules,
+                overhead=found_pass.overhead,
             )
+        )
     return found
 
 
 def _alternatives(
-    measured: MeasuredCores, machine: Machine, workload: Workload, rerouted: Workload | None
+    measured: MeasuredCores,
+    machine: Machine,
+    workload: Workload,
+    rerouted: Workload | None,
+    left_out: list[schema.LeftOut],
 ) -> list[schema.Alternative]:
-    """Whole passes with one assumption changed, the one that is made first."""
+    """Whole passes with one assumption changed, the one that is made first; others are added to ``left_out``."""
     varied: list[tuple[str, str, Machine, Workload]] = []
 
     def others(names: Sequence[str], chosen: str) -> list[str]:
@@ -350,16 +396,20 @@ def _alternatives(
         varied.append(("idle cores", name, replace(machine, idle_gated=gated), workload))
     found = []
     for what, choice, other, work in varied:
-        if found_pass := whole(measured, other, work):
-            found.append(
-                schema.Alternative(
-                    varied=what,
-                    choice=choice,
-                    seconds=found_pass.seconds,
-                    joules=found_pass.joules,
-                    overhead=found_pass.overhead,
-                )
+        try:
+            found_pass = whole(measured, other, work)
+        except InputError as error:
+            left_out.append(schema.LeftOut(varied=what, choice=choice, why=str(error)))
+            continue
+        found.append(
+            schema.Alternative(
+                varied=what,
+                choice=choice,
+                seconds=found_pass.seconds,
+                joules=found_pass.joules,
+                overhead=found_pass.overhead,
             )
+        )
     return found
 
 
@@ -394,6 +444,9 @@ def document(
     memory = machine.memory
     (macs_per_step,) = {core.config.macs_per_step for core in measured.cores.values()}
     first = next(iter(measured.cores.values())).config
+    left_out: list[schema.LeftOut] = []
+    sensitivity = _sensitivity(measured, machine, workload, left_out)
+    alternatives = _alternatives(measured, machine, workload, rerouted, left_out)
     return CostReport(
         designs=tuple(schema.Design(core.config.as_dict()) for core in measured.cores.values()),
         conditions=schema.CostConditions(
@@ -430,11 +483,13 @@ def document(
                 quantiser_fj=dict(machine.costs.quantiser_fj) or None,
                 half_rate=which_at_half_rate(workload),
                 quantiser_report=machine.quantiser_report,
+                quantisers={name: needed(each.run) for name, each in passes.items()} if machine.quantiser_um2 else None,
             ),
             tools=schema.CostTools(hwgen=__version__, numpy=np.__version__),
         ),
         totals=tuple(_figures(passes, measured, machine, workload)),
         results=tuple(_gemms(passes, measured, workload)),
-        sensitivity=tuple(_sensitivity(measured, machine, workload)),
-        alternatives=tuple(_alternatives(measured, machine, workload, rerouted)),
+        sensitivity=tuple(sensitivity),
+        alternatives=tuple(alternatives),
+        left_out=tuple(left_out) or None,
     )

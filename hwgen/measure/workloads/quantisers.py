@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hwgen.config.quantiser import QUANTISERS
@@ -17,6 +17,7 @@ from hwgen.stats import Ratio
 __all__ = ["QuantiserCosts", "find", "read"]
 
 _NAME = "quantisers.json"
+_ENERGY, _AREA = "energy per number", "area"
 
 
 @dataclass(frozen=True)
@@ -31,15 +32,21 @@ class QuantiserCosts:
         Of the second core's quantiser to the first one's, with the interval of the report; None where it has none.
     path
         The report; None without one.
+    um2
+        Area, by name of the core; nothing where it is not included.
+    area
+        Ratio of the areas, as ``ratio``.
     """
 
     fj: dict[str, float]
     ratio: Ratio | None = None
     path: Path | None = None
+    um2: dict[str, float] = field(default_factory=dict)
+    area: Ratio | None = None
 
 
 def find(measured: MeasuredCores, directory: Path) -> QuantiserCosts:
-    """Energies of the quantisers beside some cores, from ``quantisers.json`` in a directory or of the package.
+    """What the quantisers beside some cores take, by ``quantisers.json`` in a directory or of the package.
 
     Parameters
     ----------
@@ -63,7 +70,7 @@ def find(measured: MeasuredCores, directory: Path) -> QuantiserCosts:
 
 
 def read(path: Path, measured: MeasuredCores) -> QuantiserCosts:
-    """Energies of the quantisers that write operand A of some cores.
+    """Energies and areas of the quantisers that write operand A of some cores.
 
     Each is the one that is called by the format of the operand, with the rule and the widths that it has by default.
 
@@ -89,19 +96,29 @@ def read(path: Path, measured: MeasuredCores) -> QuantiserCosts:
         if what == str(wanted):
             what += ", of another text" if library.sha256 != wanted.digest else ", with other cells left out"
         raise InputError(f"report {str(path)!r}: is of {what}; must be of {wanted}, as the cores are")
-    figures = [each for each in report.results if (each.metric, each.block) == ("energy per number", schema.TOTAL)]
-    energies = {name: value for figure in figures for name, value in figure.values.items()}
+    figures = {
+        metric: [each for each in report.results if (each.metric, each.block) == (metric, schema.TOTAL)]
+        for metric in (_ENERGY, _AREA)
+    }
+    values = {
+        metric: {name: value for figure in found for name, value in figure.values.items()}
+        for metric, found in figures.items()
+    }
     taken = {}
     for core in measured.cores.values():
         name = f"{core.config.formats[0].name}-quantiser"
-        if name not in energies or report.conditions.quantisers[name] != QUANTISERS[name].as_dict():
+        if name not in values[_ENERGY] or report.conditions.quantisers[name] != QUANTISERS[name].as_dict():
             raise InputError(
                 f"report {str(path)!r}: has no {name}, which {core.config.name} needs;"
                 " 'hwgen quantiser compare' measures it where there is one"
             )
         taken[core.config.name] = name
     return QuantiserCosts(
-        {core: energies[name] for core, name in taken.items()}, _ratio(figures, *taken.values()), path
+        fj={core: values[_ENERGY][name] for core, name in taken.items()},
+        ratio=_ratio(figures[_ENERGY], *taken.values()),
+        path=path,
+        um2={core: values[_AREA][name] for core, name in taken.items()},
+        area=_ratio(figures[_AREA], *taken.values()),
     )
 
 

@@ -57,6 +57,7 @@ def csv(report: CostReport) -> str:
             rows.append(
                 {
                     **{key: getattr(entry, key) for key in ("gemm", "m", "n", "k", "batch", "count", "macs")},
+                    "rate": "half" if entry.half_rate else "full",
                     "configuration": design,
                     **{f"cores_{key}": value for key, value in asdict(found.arrangement).items()},
                     **plain,
@@ -139,6 +140,16 @@ def _sensitivity(report: CostReport, varied: str) -> list[str]:
     ]
     header = [varied, "throughput", f"energy per {unit}", *(["overhead in energy"] if len(names) > 1 else [])]
     return table(header, rows, len(header))
+
+
+def _left_out(report: CostReport, *varied: str) -> list[str]:
+    """Lines that say what is not in a table, and why; none where all is there."""
+    lines = [
+        f"- {'' if varied in ((BANDWIDTH,), (CORES,)) else f'{entry.varied}, '}{entry.choice}: {entry.why}."
+        for entry in report.left_out or ()
+        if entry.varied in varied
+    ]
+    return ["", "Not in the table:", "", *lines] if lines else []
 
 
 def workload_of(report: CostReport) -> str:
@@ -227,6 +238,11 @@ def _assumed(conditions: CostConditions, assumed: Assumptions, fp8: str) -> list
             f"- Quantiser: {said} for each element, {origin}."
             f"{' Both designs have the same, although a format with a choice takes more work.' if same else ''}"
         )
+    if assumed.quantisers is None:
+        lines.append("- Quantisers: their area is not included.")
+    else:
+        said = " and ".join(f"{value} ({name})" for name, value in assumed.quantisers.items())
+        lines.append(f"- Quantisers: {said}, as many as keep up with what is to be quantised.")
     area, leakage = memory.buffer_mm2_per_mib, memory.buffer_mw_per_mib
     lines.append(
         f"- Buffer: {'its area is not included' if area is None else f'{area:.4g} mm2 per MiB'};"
@@ -310,12 +326,13 @@ def markdown(report: CostReport, picture: str) -> str:
     ]
     for varied in (BANDWIDTH, CORES):
         lines += ["", f"## Sensitivity to {varied if varied == BANDWIDTH else 'the number of cores'}", ""]
-        lines += _sensitivity(report, varied)
+        lines += [*_sensitivity(report, varied), *_left_out(report, varied)]
         if varied == CORES and report.conditions.arrangement is not None:
             lines += ["", "Other numbers of cores are arranged anew for each GEMM."]
     if report.alternatives:
         lines += ["", "## What the assumptions change", "", *_alternatives(report), ""]
         lines += ["In bold: what this report assumes. Each other row changes one assumption alone."]
+        lines += _left_out(report, *{entry.varied for entry in report.left_out or ()} - {BANDWIDTH, CORES})
     notes = [f"- {entry.gemm}: {entry.why}." for entry in report.results if entry.why]
     if notes:
         lines += ["", "## Why these shapes", "", *notes]

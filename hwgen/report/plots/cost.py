@@ -63,11 +63,12 @@ class _Shown:
         if len(entries) > len(_COLOURS):
             by_shape: dict[tuple[int, ...], list[Gemm]] = {}
             for entry in entries:
-                by_shape.setdefault((entry.m, entry.n, entry.k, entry.batch), []).append(entry)
+                shape = (entry.m, entry.n, entry.k, entry.batch, bool(entry.half_rate))
+                by_shape.setdefault(shape, []).append(entry)
             groups = sorted(by_shape.values(), key=lambda group: -_joules(group, self.names[0], _PARTS))
             rest = [entry for group in groups[len(_COLOURS) :] for entry in group]
         self.bars = [
-            _Bar(_short(group[0].gemm, f" and {len(group) - 1:,} alike" if len(group) > 1 else ""), colour, group)
+            _Bar(_short(group[0].gemm, _suffix(group)), colour, group)
             for group, colour in zip(groups, _COLOURS, strict=False)
         ]
         self.rest = _Bar(f"{len(rest):,} others", _REST, rest) if rest else None
@@ -92,6 +93,12 @@ class _Shown:
         if self.rest is None or lengths[-1] <= _CUT * max(lengths[:-1]):
             return None
         return _CUT * max(lengths[:-1])
+
+
+def _suffix(group: Sequence[Gemm]) -> str:
+    """What is said behind the name of the first of a bar."""
+    alike = f" and {len(group) - 1:,} alike" if len(group) > 1 else ""
+    return alike + (" (FP8)" if group[0].half_rate else "")
 
 
 def _joules(entries: Sequence[Gemm], name: str, parts: Sequence[str]) -> float:
@@ -141,6 +148,13 @@ def _roofline(axis: Any, report: CostReport, shown: _Shown) -> None:
     xs = [ridge, *(x for x, _ in points + others)]
     span = np.geomspace(min(xs) / 2, max(xs) * 3, 100)
     axis.plot(span, np.minimum(span * bandwidth, peak), color="black", linewidth=1.2)
+    if any(entry.half_rate for entry in report.results):
+        # Of GEMMs in FP8: what cores can do at half the rate.
+        beyond = span[span * bandwidth >= peak / 2]
+        axis.plot(beyond, np.full(len(beyond), peak / 2), color="black", linewidth=1.2, linestyle="--")
+        axis.annotate(
+            "FP8", (beyond[-1], peak / 2), (0, -3), textcoords="offset points", va="top", ha="right", fontsize=7
+        )
     if shown.rest is not None:
         axis.plot(*zip(*others, strict=True), "o", color=_REST, markersize=3, label=shown.rest.label, zorder=2)
     for (x, y), bar in zip(points, shown.bars, strict=True):

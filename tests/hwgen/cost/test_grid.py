@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,12 +12,15 @@ from hypothesis import strategies as st
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.cost.gemms import Gemms
 from hwgen.cost.grid import ORDERS, Memory, arrange, fixed, run
+from hwgen.cost.results import results_of
 from hwgen.cost.schedule import last_steps, schedule
 from hwgen.cost.stream import stream
+from hwgen.cost.workloads import model
 from hwgen.errors import InputError
 
 PLAIN = TensorCoreConfig("plain", "nvfp4", "nvfp4", 2, 4, 1)
 DEEP = TensorCoreConfig("deep", "nvfp4", "nvfp4", 2, 4, 2, pipeline=("operands", "aligned", "total"))
+SLOT = NAMED["mixfp4-multi-small"]
 CLOCK_NS = 2.0
 
 
@@ -24,15 +28,17 @@ def up(value, by):
     return -(-value // by)
 
 
-def simulated(config, shape, arrangement, memory):
+def simulated(config, shape, arrangement, memory, half):
     """Cycles and bytes read in every order that fits: one phase after another, as the docstring of the model says."""
     m, n, k, batch = shape
     most, rows, columns = arrangement
     height, width = rows * config.rows, columns * config.columns
-    tiles_m, tiles_n, deep, products = up(m, height), up(n, width), up(k, config.depth), up(batch, most)
+    tiles_m, tiles_n, products = up(m, height), up(n, width), up(batch, most)
+    deep = up(k, config.depth // (2 if half else 1))
     at_once = up(batch, products)
     last = batch - (products - 1) * at_once
-    row = up(k, 16) * 9
+    # In FP8 a byte an element, and a step is half as deep.
+    row, fed = (k, config.depth // 2) if half else (up(k, 16) * 9, config.groups * 9)
     period = max(1, math.ceil(at_once * (height + width) * config.depth / memory.operands_per_cycle))
     total = stream(config, last_steps(config, tiles_m * tiles_n * products, deep), period=period).cycles
     tile = (total - config.latency) / (tiles_m * tiles_n * products)
@@ -49,7 +55,7 @@ def simulated(config, shape, arrangement, memory):
         band, other_band = min(held, held_height) * row, min(other, other_height) * row
         size = max((size for size in range(held_tiles + 1) if size * band + other_band <= usable), default=0)
         by_step = size == 0
-        if by_step and band + turns * other_height * config.groups * 9 > usable:
+        if by_step and band + turns * other_height * fed > usable:
             continue
         phases, read = [], 0.0
         for start in range(0, held_tiles, size or 1):
@@ -63,7 +69,7 @@ def simulated(config, shape, arrangement, memory):
                     phases.append((group * tile * share, load, group * store * share))
                     read += load
         found[order] = phases, read
-    step = (height + width) * config.groups * 9
+    step = (height + width) * fed
     if turns * step <= usable:
         load = (m * row / tiles_m + n * row / tiles_n) / deep
         count = tiles_m * tiles_n * deep
@@ -99,14 +105,15 @@ memories = st.builds(
 
 @settings(max_examples=300, deadline=None)
 @given(
-    config=st.sampled_from([PLAIN, DEEP]),
+    config_and_half=st.sampled_from([(PLAIN, False), (DEEP, False), (SLOT, False), (SLOT, True)]),
     shape=st.tuples(st.integers(1, 40), st.integers(1, 60), st.integers(1, 300), st.integers(1, 5)),
     arrangement=st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3)),
     memory=memories,
 )
-def test_every_phase_simulated(config, shape, arrangement, memory):
-    gemms = Gemms.of([shape])
-    want = simulated(config, shape, arrangement, memory)
+def test_every_phase_simulated(config_and_half, shape, arrangement, memory):
+    config, half = config_and_half
+    gemms = Gemms.of([shape], half)
+    want = simulated(config, shape, arrangement, memory, half)
     if not want:
         with pytest.raises(InputError, match="buffer of"):
             run(config, gemms, fixed(gemms, *arrangement), memory, CLOCK_NS)
@@ -150,6 +157,47 @@ def test_chosen_arrangements_have_the_fewest_cycles():
     np.testing.assert_array_equal(found.core_cycles, fewest)
     reads = [np.where(each.core_cycles == fewest, each.operand_bytes, np.iinfo(np.int64).max) for each in tried]
     np.testing.assert_array_equal(found.operand_bytes, np.min(reads, axis=0))
+
+
+def test_an_arrangement_is_one_that_the_buffer_can_feed():
+    """The best of those that fit, where others would be faster; for attention as for a GEMM alone."""
+    workload = model("llama-3.1-8b", "decode", 16, 2048)
+    core = NAMED["nvfp4-blackwell"]
+    pair = [workload.roles.index(role) for role in ("scores", "values")]
+    gemms = Gemms(*(getattr(workload.gemms, name)[pair] for name in ("m", "n", "k", "batch")))
+    results = results_of(core, gemms, ["scores", "values"], gemms.n, np.array([1, -1]), "quantised", "fused")
+    memory = Memory(1 << 23)
+
+    powers = [2**power for power in range(11)]
+    shapes = [shape for shape in itertools.product(powers, repeat=3) if math.prod(shape) == 1024]
+
+    def fits(shape, memory):
+        try:
+            return run(core, gemms, fixed(gemms, *shape), memory, CLOCK_NS, results).core_cycles
+        except InputError:
+            return None
+
+    tried = [fits(shape, memory) for shape in shapes]
+    best = np.min([each for each in tried if each is not None], axis=0)
+    assert any(each is None for each in tried)
+    chosen = arrange(core, gemms, 1024, memory, results)
+    np.testing.assert_array_equal(run(core, gemms, chosen, memory, CLOCK_NS, results).core_cycles, best)
+    blind = arrange(core, gemms, 1024, Memory(math.inf), results)
+    with pytest.raises(InputError, match="fused attention needs"):
+        run(core, gemms, blind, memory, CLOCK_NS, results)
+    # Where nothing fits, what is asked for is the least with which something does; of each GEMM in turn.
+    size, asked = 1 << 10, 0
+    while asked < 3:
+        little = Memory(size)
+        try:
+            run(core, gemms, arrange(core, gemms, 1024, little, results), little, CLOCK_NS, results)
+            break
+        except InputError as error:
+            need = int(re.search(r"needs ([\d,]+) bytes", str(error))[1].replace(",", ""))
+        assert need > size
+        size, asked = need, asked + 1
+    assert 0 < asked < 3
+    assert all(fits(shape, Memory(size - 1)) is None for shape in shapes)
 
 
 def test_cores_without_a_product_take_no_share_of_the_memory():

@@ -143,8 +143,12 @@ def test_throughput_per_area_turns_the_interval_round():
 
 
 def test_what_both_share_thins_a_ratio():
-    assert Ratio(1.2, 1.1, 1.4).beside(3.0) == Ratio(pytest.approx(1.05), pytest.approx(1.025), pytest.approx(1.1))
-    assert Ratio(1.2).beside(1.0) == Ratio(pytest.approx(1.1))
+    shared = Ratio(1, 1, 1)
+    found = Ratio.of_sums((2.0, Ratio(1.2, 1.1, 1.4)), (6.0, shared))
+    assert found == Ratio(pytest.approx(1.05), pytest.approx(1.025), pytest.approx(1.1))
+    assert Ratio.of_sums((1.0, Ratio(1.2)), (1.0, shared)) == Ratio(pytest.approx(1.1))
+    both = Ratio.of_sums((3.0, Ratio(1.2, 1.1, 1.4)), (1.0, Ratio(3.0, 2.0, 5.0)))
+    assert (both.value, both.low, both.high) == pytest.approx((6.6 / 4, 5.3 / 4, 9.2 / 4))
 
 
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])

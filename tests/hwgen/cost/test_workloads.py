@@ -204,6 +204,8 @@ BAD = [
     ("x.toml", f'{GOOD}role = "score"', "role = 'score': must be one of linear, scores, values, logits"),
     ("x.toml", f"{GOOD}role = 3", "role = 3: must be one of"),
     ("x.toml", f"{GOOD}operands = 2", "operands = 2: must be at most n = 1"),
+    ("x.toml", f"{GOOD}combined = 0", "combined = 0: must be a whole number of at least 1"),
+    ("x.toml", f"{GOOD}combined = 2\nrole = 'logits'", "combined = 2: results with the role 'logits' are not added up"),
     ("x.toml", f'{GOOD}role = "values"', "no entry before it has the role 'scores'"),
     ("x.toml", f'{GOOD}role = "scores"\nexperts = 2\nexperts_per_token = 1', "role = 'scores': has no experts"),
     (

@@ -25,6 +25,7 @@ from hwgen.report.markdown import cost as cost_tables
 from hwgen.report.plots import cost as cost_plots
 from hwgen.report.schema import BANDWIDTH, CORES
 from hwgen.report.shipped import shipped
+from hwgen.stats import Ratio
 
 REPORTS = Path(__file__).parents[4] / "reports"
 PAIR = [NAMED["nvfp4-blackwell"], NAMED["mixfp4-blackwell"]]
@@ -400,6 +401,57 @@ def test_a_picture_of_thousands_of_gemms_can_be_read(report, tmp_path, shapes):
     assert energies == pytest.approx(sorted(joules.values(), reverse=True)[:shown])
 
 
+def test_area_with_quantisers_counts_as_many_as_keep_up(report):
+    """64 results of scores in two steps of 10 ns are two blocks a cycle; a quantiser takes one."""
+    measured = read(report, PAIR)
+    given = {"phase": "prefill", "batch": 1, "sequence": 2048}
+    workload = model("llama-3.1-8b", *given.values())
+    areas = dict(zip((core.name for core in PAIR), (1000.0, 2500.0), strict=True))
+    measured = replace(measured, ratios={**measured.ratios, "quantiser area": Ratio(2.5, 2.4, 2.75)})
+    machine = replace(MACHINE, quantiser_um2=areas, buffer_mm2_per_mib=0.5)
+    content = document(measured, machine, workload, given)
+    assert content.conditions.assumptions.quantisers == dict.fromkeys(areas, 32)
+    both = total(content, "area of cores and quantisers")
+    assert list(both.values.values()) == pytest.approx([0.96 + 0.032, 1.008 + 0.08])
+    assert both.overhead.value == pytest.approx(1.088 / 0.992 - 1)
+    # All bounds low, or all high.
+    assert both.overhead.low == pytest.approx((0.96 * 1.04 + 0.032 * 2.4) / 0.992 - 1)
+    assert both.overhead.high == pytest.approx((0.96 * 1.06 + 0.032 * 2.75) / 0.992 - 1)
+    rate = total(content, "throughput").values["nvfp4-blackwell"]
+    per_area = total(content, "throughput per area of cores and quantisers")
+    assert per_area.values["nvfp4-blackwell"] == pytest.approx(rate / 0.992)
+    assert total(content, "area of cores, quantisers and buffer").values["nvfp4-blackwell"] == pytest.approx(2.992)
+    assert "Quantisers: 32 (nvfp4-blackwell) and 32" in cost_tables.markdown(content, "x.png")
+    # Where no report compares the two there is no interval.
+    apart = replace(measured, ratios={key: each for key, each in measured.ratios.items() if key != "quantiser area"})
+    found = total(document(apart, machine, workload, given), "area of cores and quantisers").overhead
+    assert found == schema.Estimate(pytest.approx(1.088 / 0.992 - 1))
+    assert "their area is not included" in cost_tables.markdown(document(measured, MACHINE, workload, given), "x.png")
+
+
+def test_mean_power_is_energy_over_time(content):
+    power, energy, time = (total(content, metric) for metric in ("mean power", "energy per token", "time per token"))
+    for name in content.names:
+        assert power.values[name] == pytest.approx(energy.values[name] / time.values[name])
+
+
+def test_what_the_buffer_cannot_feed_is_said(report):
+    measured = read(report, PAIR)
+    workload = model("llama-3.1-8b", *GIVEN.values())
+    content = document(measured, replace(MACHINE, memory=Memory(250_000, 2e11)), workload, GIVEN)
+    shown = {entry.value for entry in content.sensitivity if entry.varied == schema.CORES}
+    cut = [entry for entry in content.left_out if entry.varied == schema.CORES]
+    assert {*shown, *(float(entry.choice) for entry in cut)} == {16 * 2.0**power for power in range(-4, 5)}
+    assert cut
+    assert all("needs" in entry.why for entry in cut)
+    text = cost_tables.markdown(content, "x.png")
+    assert f"- {cut[0].choice}: {cut[0].why}." in text.split("## Sensitivity to the number of cores")[1]
+    assert schema.from_json(schema.to_json(content)) == content
+    plenty = document(measured, MACHINE, workload, GIVEN)
+    assert plenty.left_out is None
+    assert "Not in the table" not in cost_tables.markdown(plenty, "x.png")
+
+
 def test_area_with_a_buffer_counts_both(report):
     measured = read(report, PAIR)
     workload = model("llama-3.1-8b", *GIVEN.values())
@@ -499,6 +551,7 @@ def _list_of_one(measured):
             frozenset(),
             ("linear",),
             np.array([8]),
+            np.array([1]),
         ),
         *(np.array([-1]), False, "even", np.zeros(1, bool)),
     )
