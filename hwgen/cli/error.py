@@ -63,6 +63,8 @@ def command(
     if weights is not None and model is None:
         raise InputError(f"--weights {weights}: is of a model; give that with --model")
 
+    import numpy as np
+
     from hwgen.config import is_path
     from sim import accuracy, golden, tensors
     from sim.accuracy.rows import rules
@@ -73,8 +75,14 @@ def command(
     else:
         tensor = tensors.load(file, name)
         inputs = {"file": tensor}
-        if not (tensor.astype(float) ** 2).sum() > 0:
-            raise InputError(f"{file}: holds nothing but zeros, or numbers whose squares are, so there is no signal")
+        with np.errstate(over="ignore", under="ignore"):
+            signal = np.square(tensor, dtype=float).sum()
+        if not 0 < signal < np.inf:
+            raise InputError(
+                f"{file}: holds nothing but zeros, or numbers whose squares are, so there is no signal"
+                if signal == 0
+                else f"{file}: has numbers up to {np.abs(tensor).max():g}; their squares must add up within float64"
+            )
     choices: list[tuple[BlockFormat, str]] = [
         (golden.CATALOGUE[form], rule) for form, rule in accuracy.CHOICES if not formats or form in formats
     ]

@@ -242,6 +242,19 @@ def _scale(name: str, table: _Table) -> ScaleFormat:
     return scale
 
 
+def _check_kinds(table: _Table, chosen: tuple[ElementFormat, ...], factors: tuple[int, ...]) -> None:
+    """Refuse two kinds of elements that are the same numbers."""
+    numbers = [
+        tuple(value * factor for value in element.values)
+        for element, factor in zip(chosen, factors or (1,) * len(chosen), strict=False)
+    ]
+    for index, found in enumerate(numbers):
+        if found in numbers[:index]:
+            one, other = chosen[numbers.index(found)].name, chosen[index].name
+            times = " times their factors" if factors else ""
+            raise table.refused("elements", f"{one} and {other}{times} are the same, so that the selector is ambiguous")
+
+
 def _block(
     name: str,
     table: _Table,
@@ -253,12 +266,6 @@ def _block(
     if not isinstance(names, list) or not names:
         raise table.refused("elements", "must be a list of names")
     chosen = tuple(table.named("elements", each, elements) for each in names)
-    for index, element in enumerate(chosen):
-        for other in chosen[:index]:
-            if element.values == other.values:
-                raise table.refused(
-                    "elements", f"{other.name} and {element.name} are the same, so that the selector is ambiguous"
-                )
     scale = table.named("scale", table.content.get("scale"), scales)
     if (bit := table.content.get("selector_bit", scale.width)) != scale.width or not isinstance(bit, int):
         raise table.refused(
@@ -276,6 +283,7 @@ def _block(
         "scale_bytes": table.whole("scale_bytes", range(0, 5), int(scale.width > 0)),
         "definition": text,
     }
+    _check_kinds(table, chosen, fields["factors"])
     if not scale.width and (len(chosen) > 1 or fields["shifts"]):
         what = "a selector" if len(chosen) > 1 else "shifts"
         raise table.refused("scale", f"{what} must have a block scale below; {scale.name} has no bits")

@@ -1735,14 +1735,23 @@ class FormatRow:
     def decibels(self, kind: str) -> dict[str, float]:
         """Signal-to-quantisation-noise ratio of the operands in dB, by rule; noise is the mean of both operands'.
 
-        Operands of two formats are quantised by the default rule of each.
+        Operands of two formats are quantised by the default rule of each, and by every other rule that both have.
         """
         found = [each for each in self.errors if kind in each.decibels]
-        if len({each.format for each in found}) < 2:
+        names = {each.format for each in found}
+        if len(names) < 2:
             return {each.rule: each.decibels[kind] for each in found}
         default = [each for each in found if each.default]
-        noise = sum(10 ** (-each.decibels[kind] / 10) for each in default) / len(default)
-        return {" and ".join(dict.fromkeys(each.rule for each in default)): -10 * math.log10(noise)}
+        ways = {" and ".join(dict.fromkeys(each.rule for each in default)): default}
+        others = [each for each in found if not each.default]
+        for rule in dict.fromkeys(each.rule for each in others):
+            of_rule = [each for each in others if each.rule == rule]
+            if len(of_rule) == len(names):
+                ways[rule] = of_rule
+        return {
+            rule: -10 * math.log10(sum(10 ** (-each.decibels[kind] / 10) for each in both) / len(both))
+            for rule, both in ways.items()
+        }
 
 
 @dataclass(frozen=True)

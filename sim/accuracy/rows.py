@@ -14,7 +14,7 @@ from sim import golden
 from sim.golden.rules import rules as golden_rules
 from sim.tensors import Tensor
 
-__all__ = ["BY_ROW", "by_row", "of_weights", "rules"]
+__all__ = ["BY_ROW", "by_row", "of_weights", "rules", "together"]
 
 BY_ROW = "by-row"
 """Name of the rule: each row has the scale that makes its largest number the largest element."""
@@ -29,9 +29,20 @@ def rules(form: golden.BlockFormat) -> tuple[str, ...]:
 def of_weights(rule: str | None, form: golden.BlockFormat) -> str | None:
     """Return the rule of weights in another format than the activations, which have ``rule``.
 
-    It is their default, but for `BY_ROW` where theirs is one scale for a tensor by its largest number, too.
+    It is the same where they have it, else their default. They have `BY_ROW` where theirs is one scale for a tensor by
+    its largest number, too.
     """
-    return BY_ROW if rule == BY_ROW and rules(form)[:1] == ("unscaled",) else None
+    if rule == BY_ROW:
+        return BY_ROW if rules(form)[:1] == ("unscaled",) else None
+    return rule if rule in rules(form) else None
+
+
+def together(form: golden.BlockFormat, weights: golden.BlockFormat) -> tuple[str, ...]:
+    """Return the rules, besides the default of each, of activations and weights in two formats: those of both.
+
+    `BY_ROW` is one of activations, whatever the weights have.
+    """
+    return tuple(rule for rule in rules(form)[1:] if rule == BY_ROW or rule in rules(weights)[1:])
 
 
 def by_row(

@@ -124,6 +124,9 @@ class BlockFormat:
             raise ArgumentError(f"{self.name}: sums must divide the block of {self.block}; got {self.sums}")
         if self.factors and (len(self.factors) != count or min(self.factors) < 1):
             raise ArgumentError(f"{self.name}: factors must be positive, one for each element; got {self.factors}")
+        divisor = self.tensor_divisor
+        if divisor is not None and not 0 < divisor < np.inf:
+            raise ArgumentError(f"{self.name}: tensor_divisor must be a finite number above 0; got {divisor}")
         if self.window is not None and (count > 1 or self.elements[0].normal is None or self.sums > 1):
             raise ArgumentError(f"{self.name}: a window takes floating-point elements of one kind, in one sum")
         if self.additive:
@@ -136,6 +139,17 @@ class BlockFormat:
             raise ArgumentError(f"{self.name}: by_tensor takes two kinds of elements; got {count}")
         if self.trial and sorted(self.trial) != list(range(count)):
             raise ArgumentError(f"{self.name}: trial must have the index of every element once; got {self.trial}")
+        self._check_kinds()
+
+    def _check_kinds(self) -> None:
+        factors = self.factors or (1,) * len(self.elements)
+        known: dict[tuple[float, ...], str] = {}
+        for element, factor in zip(self.elements, factors, strict=True):
+            numbers = tuple(value * factor for value in element.values)
+            if numbers in known:
+                kinds = f"{known[numbers]} and {element.name}"
+                raise ArgumentError(f"{self.name}: elements {kinds} are the same numbers: nothing to select")
+            known[numbers] = element.name
 
     def _check_additive(self) -> None:
         if self.window is None:

@@ -9,9 +9,10 @@ to be. Other tables and keys are of no concern here.
 from __future__ import annotations
 
 import importlib
+import sys
 from functools import lru_cache
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from . import rules
 from .block import BlockFormat
@@ -21,9 +22,26 @@ from .element import ElementFormat
 from .scale import ScaleFormat
 
 _Row = dict[str, Any]
+_Part = TypeVar("_Part")
+_BITS = range(1, 9)
+"""Bits of an element, and of its exponent."""
 
 
-@lru_cache(maxsize=64)
+_KEYS = {
+    "elements": (
+        *("values", "integer", "exponent_bits", "mantissa_bits", "bias", "unit", "point", "source"),
+        *("preference", "silent"),
+    ),
+    "scales": ("exponent_bits", "mantissa_bits", "bias", "nan", "subnormals", "source"),
+    "formats": (
+        *("elements", "scale", "block", "full_scale", "sums", "factors", "shifts", "scale_bytes", "selector_bit"),
+        *("source", "rule", "trial", "nonzero"),
+    ),
+}
+_LARGEST = 256
+"""Of whole numbers but sizes: no exponent of a format is beyond it."""
+
+
 def formats_from(text: str) -> dict[str, BlockFormat]:
     """Return the formats that the text of a TOML file describes, by name.
 
@@ -37,6 +55,13 @@ def formats_from(text: str) -> dict[str, BlockFormat]:
     ArgumentError
         It is no TOML, or a table describes no format. The message names the table.
     """
+    if not isinstance(text, str):
+        raise ArgumentError(f"text must be that of a TOML file; got {type(text).__name__}")
+    return dict(_described(text))
+
+
+@lru_cache(maxsize=64)
+def _described(text: str) -> dict[str, BlockFormat]:
     try:
         # Python has had a reader of its own since 3.11.
         try:
@@ -55,12 +80,9 @@ def formats_from(text: str) -> dict[str, BlockFormat]:
         for name, row in _rows(content, kind):
             known[name] = _made(f"{kind}.{name}", lambda name=name, row=row, make=make: make(name, row))
     for name, row in _rows(content, "formats"):
-        for each in ambiguous & {*map(str, row.get("elements", ()))}:
-            raise ArgumentError(
-                f"formats.{name}: elements: formats of the catalogue settle ties of {each} in different ways; describe"
-                " it in a table with values and preference"
-            )
-        found[name] = _made(f"formats.{name}", lambda name=name, row=row: _block(name, row, elements, scales))
+        found[name] = _made(
+            f"formats.{name}", lambda name=name, row=row: _block(name, row, elements, scales, ambiguous)
+        )
     return found
 
 
@@ -75,6 +97,10 @@ def _rows(content: _Row, kind: str) -> list[tuple[str, _Row]]:
     rows = content.get(kind, {})
     if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
         raise ArgumentError(f"{kind}: must be tables")
+    for name, row in rows.items():
+        for key in row:
+            if key not in _KEYS[kind]:
+                raise ArgumentError(f"{kind}.{name}: unknown key {key!r}; known are {', '.join(_KEYS[kind])}")
     return list(rows.items())
 
 
@@ -84,8 +110,43 @@ def _made(place: str, make: Any) -> Any:
         return make()
     except KeyError as error:
         raise ArgumentError(f"{place}: {error.args[0]!r} is missing, or no name there is") from None
-    except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
+    except (ArgumentError, ValueError) as error:
         raise ArgumentError(f"{place}: {' '.join(str(error).split())}") from None
+
+
+def _whole(row: _Row, key: str, default: int | None = None) -> int:
+    """Return a whole number; one that has no default must be there."""
+    found = row[key] if default is None else row.get(key, default)
+    if type(found) is not int or not -_LARGEST <= found <= _LARGEST:
+        raise ArgumentError(f"{key} = {found!r}: must be a whole number from {-_LARGEST} to {_LARGEST}")
+    return found
+
+
+def _positive(row: _Row, key: str) -> float | None:
+    """Return a finite number above 0, if there is one."""
+    found = row.get(key)
+    if found is not None and not (_is_number(found) and 0 < found <= sys.float_info.max):
+        raise ArgumentError(f"{key} = {found!r}: must be a finite number above 0")
+    return None if found is None else float(found)
+
+
+def _choice(row: _Row, key: str, default: bool) -> bool:
+    found = row.get(key, default)
+    if not isinstance(found, bool):
+        raise ArgumentError(f"{key} = {found!r}: must be true or false")
+    return found
+
+
+def _is_number(found: Any) -> bool:
+    """Return whether it is a number that float64 holds."""
+    return type(found) in (int, float) and abs(found) <= sys.float_info.max
+
+
+def _named(key: str, found: Any, known: dict[str, _Part]) -> _Part:
+    """Return what a name stands for."""
+    if not isinstance(found, str) or found not in known:
+        raise ArgumentError(f"{key}: {found!r} is no name of one; known are {', '.join(known)}")
+    return known[found]
 
 
 def _listed(row: _Row, key: str) -> tuple[int, ...]:
@@ -97,21 +158,33 @@ def _listed(row: _Row, key: str) -> tuple[int, ...]:
 
 
 def _element(name: str, row: _Row) -> ElementFormat:
-    unit = row.get("unit", 1)
+    unit = _positive(row, "unit") or 1.0
+    kinds = [key for key in ("values", "integer", "exponent_bits") if key in row]
+    if len(kinds) != 1:
+        raise ArgumentError(f"must have values, or integer, or exponent_bits; has {' and '.join(kinds) or 'none'}")
     if "integer" in row:
-        top = 2 ** (row["integer"] - 1)
+        bits = _whole(row, "integer")
+        if bits not in _BITS:
+            raise ArgumentError(f"integer = {bits}: must be from {_BITS[0]} to {_BITS[-1]} bits")
+        top = 2 ** (bits - 1)
         numbers = [code if code < top else code - 2 * top for code in range(2 * top)]
         numbers[top] = 0
     elif "exponent_bits" in row:
-        exponent_bits, mantissa_bits = row["exponent_bits"], row["mantissa_bits"]
+        exponent_bits, mantissa_bits = _whole(row, "exponent_bits"), _whole(row, "mantissa_bits")
+        if exponent_bits not in _BITS or mantissa_bits not in range(_BITS[-1]):
+            raise ArgumentError(
+                f"exponent_bits = {exponent_bits}, mantissa_bits = {mantissa_bits}: no element of 8 bits"
+            )
         # Without its sign an element is coded as a scale is.
-        part = ScaleFormat(name, exponent_bits, mantissa_bits, row.get("bias", 2 ** (exponent_bits - 1) - 1))
+        part = ScaleFormat(name, exponent_bits, mantissa_bits, _whole(row, "bias", 2 ** (exponent_bits - 1) - 1))
         numbers = [sign * value for sign in (1.0, -1.0) for value in part.table.tolist()]
     else:
         numbers = row["values"]
+        if not isinstance(numbers, list) or not all(map(_is_number, numbers)):
+            raise ArgumentError(f"values = {numbers!r}: must be a list of numbers, one for each code")
     values = tuple(float(number) * unit for number in numbers)
     width = len(values).bit_length() - 1
-    point = row.get("point", 1)
+    point = _whole(row, "point", 1)
     preference, silent = (_listed(row, key) for key in ("preference", "silent"))
     return ElementFormat(name, width, values, _unit(values) + point, point=point, preference=preference, silent=silent)
 
@@ -127,31 +200,45 @@ def _unit(values: tuple[float, ...]) -> int:
 
 
 def _scale(name: str, row: _Row) -> ScaleFormat:
-    fields = (row["exponent_bits"], row["mantissa_bits"], row["bias"])
-    return ScaleFormat(name, *fields, subnormals=row.get("subnormals", True), nan=row.get("nan"))
+    fields = (_whole(row, "exponent_bits"), _whole(row, "mantissa_bits"), _whole(row, "bias"))
+    nan = _whole(row, "nan") if "nan" in row else None
+    return ScaleFormat(name, *fields, subnormals=_choice(row, "subnormals", True), nan=nan)
 
 
-def _block(name: str, row: _Row, elements: dict[str, ElementFormat], scales: dict[str, ScaleFormat]) -> BlockFormat:
-    chosen = tuple(elements[each] for each in row["elements"])
-    scale = scales[row["scale"]]
-    nonzero = row.get("nonzero", False)
-    if not isinstance(nonzero, bool):
-        raise ArgumentError(f"nonzero = {nonzero!r}: must be true or false")
+def _block(
+    name: str,
+    row: _Row,
+    elements: dict[str, ElementFormat],
+    scales: dict[str, ScaleFormat],
+    ambiguous: set[str],
+) -> BlockFormat:
+    names = row["elements"]
+    if not isinstance(names, list):
+        raise ArgumentError(f"elements = {names!r}: must be a list of names")
+    chosen = tuple(_named("elements", each, elements) for each in names)
+    for each in names:
+        if each in ambiguous:
+            raise ArgumentError(
+                f"elements: formats of the catalogue settle ties of {each} in different ways; describe it in a table"
+                " with values and preference"
+            )
+    scale = _named("scale", row["scale"], scales)
+    nonzero = _choice(row, "nonzero", False)
     if nonzero and scale.zero is None:
         raise ArgumentError(f"nonzero: the quantiser looks for scales above zero, and scale {scale.name} has no zero")
     form = BlockFormat(
         name,
         chosen,
         scale,
-        row.get("full_scale"),
-        tag_bit=row.get("selector_bit", scale.width) if len(chosen) > 1 else None,
-        block=row["block"],
-        sums=row.get("sums", 1),
+        _positive(row, "full_scale"),
+        tag_bit=_whole(row, "selector_bit", scale.width) if len(chosen) > 1 else None,
+        block=_whole(row, "block"),
+        sums=_whole(row, "sums", 1),
         factors=_listed(row, "factors"),
         shifts=_listed(row, "shifts"),
         trial=_listed(row, "trial"),
         nonzero=nonzero,
-        scale_bytes=row.get("scale_bytes", int(scale.width > 0)),
+        scale_bytes=_whole(row, "scale_bytes", int(scale.width > 0)),
         rule=row.get("rule", ""),
     )
     rules.checked(form, row.get("rule"))

@@ -140,6 +140,12 @@ class ElementFormat:
         """Largest magnitude that is produced."""
         return max(abs(self.values[code]) for code in self._sorted)
 
+    @property
+    def reach(self) -> float:
+        """Largest magnitude of both signs: the smaller where they differ, as 127 of integers from -128 to 127."""
+        produced = [self.values[code] for code in self._sorted]
+        return min(side for side in (max(produced), -min(produced)) if side > 0)
+
     @cached_property
     def table(self) -> Array:
         """The values, float64 (2^width,), NaN and infinity among them."""

@@ -302,11 +302,11 @@ def quantize_padded(
 def _of_one_kind(tensor: Array, form: BlockFormat, tensor_scale: Tensor | None, rule: str) -> QuantizedTensor:
     """Return the tensor with the elements of the kind that has the smaller squared error in all."""
     shape = tensor.shape[0], tensor.shape[1] // form.block
-    best: tuple[float, QuantizedTensor] | None = None
+    best: tuple[Array, QuantizedTensor] | None = None
     for index in form.order:
         q = quantize(tensor, form, np.full(shape, bool(index)), tensor_scale=tensor_scale, rule=rule)
-        error = float(np.square(tensor - form.values(q.codes, q.scales) * float(q.tensor_scale)).sum())
-        if best is None or error < best[0]:
+        error = np.square(tensor - form.values(q.codes, q.scales) * float(q.tensor_scale)).sum()
+        if best is None or _is_less(error, best[0]):
             best = error, q
     assert best is not None
     return best[1]
@@ -381,12 +381,17 @@ def _quantize_blocks(
     scales = scales | index << (form.tag_bit or 0)
     for index, (other_scales, other_codes, other_error) in others:
         assert form.tag_bit is not None
-        better = other_error < error if e1m2 is None else e1m2 == index
+        better = _is_less(other_error, error) if e1m2 is None else e1m2 == index
         scales = np.where(better, other_scales | index << form.tag_bit, scales)
         codes = np.where(better[:, None], other_codes, codes)
         error = np.where(better, other_error, error)
     scales[~codes.any(axis=1) & ~np.isnan(form.scale.table[form.scale_codes(scales)])] = 0
     return scales, codes
+
+
+def _is_less(error: Array, than: Array) -> Array:
+    """Return where an error is the smaller one; NaN, of a block whose scale is NaN, is larger than any number."""
+    return (error < than) | (np.isnan(than) & ~np.isnan(error))
 
 
 _Candidate = tuple[Array, Array, Array]
@@ -402,7 +407,7 @@ def _best(blocks: Array, peaks: Array, tensor_scale: float, form: BlockFormat, i
     )
     scales, codes, error = first
     for other_scales, other_codes, other_error in others:
-        better = other_error < error
+        better = _is_less(other_error, error)
         scales = np.where(better, other_scales, scales)
         codes = np.where(better[:, None], other_codes, codes)
         error = np.where(better, other_error, error)

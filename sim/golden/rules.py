@@ -116,7 +116,9 @@ def tops(form: BlockFormat, index: int, rule: str) -> tuple[float, ...]:
 
     Each gives a candidate; of equal errors the first wins.
     """
-    largest = form.elements[index].largest
+    # By a power of two, which hits no number of choice, a number of either sign is to be within the elements.
+    element = form.elements[index]
+    largest = element.largest if form.scale.mantissa_bits else element.reach
     if form.factors:
         largest = largest * form.factors[index] / form.factors[0]
     return (largest, 4.0) if rule == "four-over-six" else (largest,)

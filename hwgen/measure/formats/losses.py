@@ -13,7 +13,7 @@ from hwgen.errors import InputError
 from hwgen.formats import BlockFormat, Formats
 from hwgen.report import schema
 from sim import accuracy, golden
-from sim.accuracy.rows import BY_ROW, of_weights, rules
+from sim.accuracy.rows import BY_ROW, of_weights, rules, together
 from sim.counterpart import counterpart
 
 __all__ = ["MODELS", "Losses", "errors_of", "of_products"]
@@ -110,8 +110,8 @@ class Losses:
     def similarities(self, config: TensorCoreConfig) -> dict[str, schema.Similarity] | None:
         """How like the model's embeddings are those that such a core would give, by rule; None without a model.
 
-        Operands of two formats are quantised by the default rule of each, and where blocks of A have no scale, by one
-        for each row of both besides.
+        Operands of two formats are quantised by the default rule of each, and by every other rule that both have. Where
+        blocks of A have no scale, there is one for each row of both besides.
         """
         if self._model is None:
             return None
@@ -131,9 +131,8 @@ class Losses:
         if config.a == config.b:
             activations = weights = found.get(error.rule)
         else:
-            # The first entry is of the default rule of each, and the other of rows.
-            first, *others = found.values()
-            of_rule = first if error.default else next(iter(others), None) if error.rule == BY_ROW else None
+            # The first entry is of the default rule of each.
+            of_rule = next(iter(found.values())) if error.default else found.get(error.rule)
             activations = of_rule if error.format == config.a.name else None
             weights = of_rule if error.format == config.b.name else None
             if error.rule == BY_ROW and of_weights(BY_ROW, counterpart(config.b)) is None:
@@ -153,11 +152,9 @@ class Losses:
             if config.a == config.b:
                 self._known[pair] = {rule: self._model.errors(a, rule) for rule in rules(a)}
             else:
-                rule = " and ".join(dict.fromkeys(rules(form)[0] for form in (a, b)))
-                found = {rule: self._model.errors(a, rules(a)[0], b)}
-                if BY_ROW in rules(a):
-                    found[BY_ROW] = self._model.errors(a, BY_ROW, b)
-                self._known[pair] = found
+                default = " and ".join(dict.fromkeys(rules(form)[0] for form in (a, b)))
+                found = {default: self._model.errors(a, None, b)}
+                self._known[pair] = found | {rule: self._model.errors(a, rule, b) for rule in together(a, b)}
         return self._known[pair]
 
 

@@ -17,6 +17,7 @@ from hwgen.measure.formats.rows import rows_of
 from sim import golden
 from sim.counterpart import counterpart, resolved
 from sim.engines import AmaranthEngine
+from sim.golden.described import _described
 from sim.random import random_steps
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-a-format.md"
@@ -63,7 +64,7 @@ def test_both_kinds_of_blocks_are_taken(mine: str) -> None:
 def test_other_processes_and_later_ones_know_the_format(mine: str) -> None:
     config = resolve(mine)
     Path(mine).unlink()
-    golden.formats_from.cache_clear()
+    _described.cache_clear()
     there = pickle.loads(pickle.dumps(config))
     assert (there, counterpart(there.b)) == (config, counterpart(config.b))
     told = json.loads(json.dumps(config.as_dict()))

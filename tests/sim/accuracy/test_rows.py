@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sim import accuracy, golden
-from sim.accuracy.rows import BY_ROW, by_row, of_weights, rules
+from sim.accuracy.rows import BY_ROW, by_row, of_weights, rules, together
 
 INT8 = golden.CATALOGUE["int8"]
 
@@ -46,7 +46,19 @@ def test_weights_that_have_a_scale_for_a_tensor_keep_it():
     """Ternary weights have their mean magnitude as the scale, which is no row's."""
     assert of_weights(BY_ROW, golden.CATALOGUE["int4"]) == BY_ROW
     assert of_weights(BY_ROW, golden.CATALOGUE["ternary"]) is None
-    assert of_weights("unscaled", golden.CATALOGUE["int4"]) is None
+    assert of_weights("unscaled", golden.CATALOGUE["int4"]) == "unscaled"
+
+
+def test_two_formats_have_the_rules_of_both():
+    """MixFP4 has no four-over-six, so that weights keep their default beside it."""
+    nvfp4, mixfp4, int8, ternary = (golden.CATALOGUE[name] for name in ("nvfp4", "mixfp4", "int8", "ternary"))
+    assert rules(nvfp4) == ("nearest", "four-over-six", "least-error")
+    assert together(nvfp4, mixfp4) == ("least-error",)
+    assert [of_weights(rule, mixfp4) for rule in rules(nvfp4)] == ["nearest", None, "least-error"]
+    assert together(int8, ternary) == (BY_ROW,)
+    assert together(golden.CATALOGUE["mxfp8-e4m3"], golden.CATALOGUE["mxfp4"]) == ("ceil", "least-error")
+    # What is the default of one alone is no rule of both.
+    assert together(ternary, int8) == (BY_ROW,)
 
 
 def test_rows_too_large_for_a_scale_are_named():
