@@ -76,9 +76,9 @@ def test_refused(refused, tmp_path, monkeypatch):
     assert "give that with --file" in refused("error", "--name", "x")
     assert "leave one of them out" in refused("error", "--file", "zeros.npy", "--seed", "1")
     assert "zeros.npy: holds nothing but zeros" in refused("error", "--file", "zeros.npy")
-    np.save("huge.npy", np.full((16, 16), 1e200))
-    said = "huge.npy: has numbers up to 1e+200; their squares must add up within float64"
-    assert said in refused("error", "--file", "huge.npy", "--format", "fp4-ue5m3-b16")
+    np.save(tmp_path / "vast.npy", np.full((16, 16), 1e200))
+    said = "vast.npy: has numbers up to 1e+200; their squares must add up within float64"
+    assert said in refused("error", "--file", "vast.npy", "--format", "fp4-ue5m3-b16")
     assert "none.npy: no such file" in refused("error", "--file", "none.npy")
     assert "numbers are too large" in refused("error", "--file", "huge.npy", "--format", "mxfp4")
     assert "give that with --model" in refused("error", "--weights", "nvfp4")
