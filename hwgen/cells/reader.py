@@ -161,13 +161,18 @@ def load(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Li
                 )
             cells[cell.name] = cell
             origin[cell.name] = f"{path}:{group.line}"
-    name = " ".join(files[0].root.names) or Path(names[0]).name
     first = files[0]
+    name = " ".join(first.root.names) or Path(names[0]).name
+    if not name.isprintable() or "|" in name:
+        # Comments and tables have it.
+        raise first.error(first.root.line, f"library {name!r}; expected a name of printable characters without '|'")
     return Library(name, tuple(names), tuple(digests), first.voltage, cells, first.units, _read_wire_load(first))
 
 
 def _read_header(file: _File) -> None:
     root = file.root
+    if (included := root.attributes.get("include_file")) is not None:
+        raise file.error(included.line, f"include_file ({included.text}); expected all cells, or each file for itself")
     file.units = {
         "time": _unit(file, "time_unit", "s", "1ns") * 1e9,
         "voltage": _unit(file, "voltage_unit", "V", "1V"),
@@ -266,6 +271,9 @@ def _read_cell(file: _File, group: Group) -> Cell:
     pins: dict[str, Pin] = {}
     for child in group.children("pin"):
         for name in child.names:
+            if not _PLAIN_NAME.fullmatch(name):
+                # Those of a clock gate become part of a script, too.
+                raise file.error(child.line, f"pin {name!r} of {names[0]}; expected a name as that of a cell")
             pins[name] = _read_pin(file, child, name)
     default, states = _read_leakage(file, group)
     clock_gate = _read_clock_gate(group) if group.get("clock_gating_integrated_cell") else None

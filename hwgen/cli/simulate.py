@@ -13,7 +13,7 @@ from hwgen.cli import replay as replaying
 from hwgen.cli.options import check_waves, config, engine, given, json_option, kind, made_engine, vcd
 from hwgen.cli.output import print_json, print_table, progress
 from hwgen.cli.types import FILE, POSITIVE, SEED, SHARE, Names
-from hwgen.errors import InputError, MismatchError
+from hwgen.errors import InputError, MismatchError, StorageError
 from hwgen.files import check_file, write_bytes
 
 if TYPE_CHECKING:
@@ -113,8 +113,12 @@ def command(
         start = _run_of_fp4(core_config, seed, **operands)
     with progress() as update, made_engine(core_config, engine, vcd) as core:
         run = start(core, Traffic(gaps, stalls, seed), lambda done, total: update("steps", done, total))
+    lost: StorageError | None = None
     if save is not None:
-        write_bytes(save, saved(run, save.suffix))
+        try:
+            write_bytes(save, saved(run, save.suffix))
+        except StorageError as error:
+            lost = error  # whether the results are right is said first
     outcome = run.as_dict()
     if as_json:
         print_json(outcome)
@@ -122,7 +126,9 @@ def command(
         rows = [[key, f"{value:.4f}" if isinstance(value, float) else str(value)] for key, value in outcome.items()]
         print_table(["GEMM", "value"], rows)
     if run.mismatch:
-        raise MismatchError(f"mismatch: {run.mismatch}")
+        raise MismatchError(f"mismatch: {run.mismatch}" + (f"; {lost}" if lost else ""))
+    if lost:
+        raise lost
 
 
 def _check_save(file: Path | None) -> None:

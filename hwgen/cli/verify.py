@@ -12,7 +12,7 @@ import click
 from hwgen.cli.options import config, engine, jobs, json_option, made_engine, out
 from hwgen.cli.output import print_coverage, print_missed, print_table, progress
 from hwgen.cli.types import MACS, SEED
-from hwgen.errors import MismatchError, ToolError
+from hwgen.errors import MismatchError, StorageError, ToolError
 from hwgen.files import check_file
 
 __all__ = ["command"]
@@ -41,18 +41,22 @@ def command(
     core_config = resolved(name)
     path = out / f"verify-{core_config.name}-{seed}.npz"
     check_file(path)
+    lost = ""
     with progress() as update, made_engine(core_config, engine) as core:
         outcome = verify.verify(core, int(macs), seed, jobs, lambda done, total: update("steps", done, total))
         if outcome.failure:
-            verify.reproduce(outcome, core, path, lambda done, most: update("shrinking", done, most))
-    summary = {**outcome.as_dict(), "reproducer": str(path) if outcome.failure else None}
+            try:
+                verify.reproduce(outcome, core, path, lambda done, most: update("shrinking", done, most))
+            except StorageError as error:
+                lost = str(error)  # that they differ is what matters, and the seed shows it again
+    summary = {**outcome.as_dict(), "reproducer": str(path) if outcome.failure and not lost else None}
     missed = outcome.missed()
     if as_json:
         click.echo(json.dumps(summary))
     else:
         _print_coverage(summary, missed)
     if outcome.failure:
-        again = shlex.join(["hwgen", "replay", str(path)])
+        again = lost or shlex.join(["hwgen", "replay", str(path)])
         raise MismatchError(
             f"mismatch: seed {seed}, batch {outcome.failure.batch}, {outcome.failure.mismatch.reason}; {again}"
         )

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from hwgen.config.dots import CARRY_SAVE, DOTS
-from hwgen.config.reserved import RESERVED
+from hwgen.config.reserved import reserved
 from hwgen.config.slots import HALF_SCALES, NO_HALF_SCALE, NO_SLOT, SCALED_ELEMENTS, SCALED_GROUPS, SLOTS, unfit
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds, Formats
@@ -154,8 +154,8 @@ class TensorCoreConfig:
                 f"name = {self.name!r}: must start with a letter and hold only letters, digits, '-' and '_'"
                 " (at most 64)"
             )
-        if self.identifier in RESERVED:
-            raise InputError(f"name = {self.name!r}: is a reserved word of Verilog; choose another")
+        if meaning := reserved(self.identifier):
+            raise InputError(f"name = {self.name!r}: is {meaning}; choose another")
         for side in ("a", "b"):
             self._as_record(side)
         self._one_of("dot", tuple(DOTS))

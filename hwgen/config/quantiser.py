@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
 
-from hwgen.config.reserved import RESERVED
+from hwgen.config.reserved import reserved
 from hwgen.errors import InputError
 from hwgen.formats import E1M2, E2M1, INT4, ElementFormat
 
@@ -129,8 +129,8 @@ class QuantiserConfig:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", self.name):
             raise InputError(f"name = {self.name!r}: must be letters, digits, '-' and '_', a letter first")
-        if self.identifier in RESERVED:
-            raise InputError(f"name = {self.name!r}: is a reserved word of Verilog; choose another")
+        if meaning := reserved(self.identifier):
+            raise InputError(f"name = {self.name!r}: is {meaning}; choose another")
         if (self.format, self.rule) not in TARGETS:
             known = ", ".join(f"{form!r} with {rule!r}" for form, rule in TARGETS)
             raise InputError(f"format = {self.format!r} with rule = {self.rule!r}: must be one of {known}")

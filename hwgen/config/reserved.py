@@ -1,6 +1,8 @@
-"""Words that no Verilog module can be called by."""
+"""Words that no Verilog module of hwgen can be called by."""
 
-__all__ = ["RESERVED"]
+import re
+
+__all__ = ["reserved"]
 
 # IEEE Std 1364-2001, annex B.
 _VERILOG = """
@@ -27,5 +29,13 @@ super sync_accept_on sync_reject_on tagged this throughout timeprecision timeuni
 until until_with untyped uwire var virtual void wait_order weak wildcard with within
 """
 
-RESERVED = frozenset(f"{_VERILOG} {_SYSTEM_VERILOG}".split())
-"""Reserved words of Verilog and SystemVerilog; all lower case, and Verilog tells cases apart."""
+_WORDS = frozenset(f"{_VERILOG} {_SYSTEM_VERILOG}".split())  # all lower case, and Verilog tells cases apart
+_PORTS = re.compile(r"clk|rst|\w+__(payload|valid|ready)")
+
+
+def reserved(identifier: str) -> str | None:
+    """What a word means in the Verilog of a core, so that no module can be called by it; None where nothing."""
+    if identifier in _WORDS:
+        return "a reserved word of Verilog"
+    # Verilator refuses a module and a port of it of one name.
+    return "the name of a port" if _PORTS.fullmatch(identifier) else None

@@ -38,11 +38,12 @@ def core_file(layout: Layout) -> str:
         Names of the core's files.
     """
     config = layout.config
+    formats = " x ".join(dict.fromkeys(form.name for form in (config.a, config.b)))
     vectors = [{layout.inside(name): {"file_type": "user", "copyto": name}} for name in (STEPS, ADDENDS, RESULTS)]
     wrappers = [layout.inside(f"{stem}.sv") for stem in layout.wrappers]
     description: dict[str, Any] = {
         "name": f"hwgen:tensor_core:{config.name}:{__version__}",
-        "description": f"FP4 tensor core, D = A B^T + C, {config.rows} x {config.columns} outputs",
+        "description": f"Tensor core of {formats}, D = A B^T + C, {config.rows} x {config.columns} outputs",
         "filesets": {
             "rtl": {"files": [layout.verilog], "file_type": "verilogSource"},
             "wrappers": {"files": wrappers, "file_type": "systemVerilogSource"},

@@ -87,6 +87,7 @@ _COUNTS = (
 _CONSTANTS = """
 // The constants of the package are for the code around the core.
 lint_off -rule UNUSEDPARAM -file "{}"
+lint_off -rule UNUSEDPARAM -file "*/{}"
 """
 
 _QUANTISER = (
@@ -135,8 +136,8 @@ def waivers(config: TensorCoreConfig) -> str:
         *[_SELECTORS] * selected,
         *[_COUNTS] * counts,
     )
-    package = f"*{Layout(config).types}.sv"
-    return _text(config.name, ", its wrappers and testbenches", rules) + _CONSTANTS.format(package)
+    package = f"{Layout(config).types}.sv"
+    return _text(config.name, ", its wrappers and testbenches", rules) + _CONSTANTS.format(package, package)
 
 
 def quantiser_waivers(name: str) -> str:
@@ -150,6 +151,7 @@ def _text(name: str, more: str, rules: Iterable[tuple[str, tuple[tuple[str, str]
         lines = [f"// {line}" for line in reason.split("\n")]
         for rule, message in waived:
             match = f' -match "{message}"' if message else ""
-            lines.append(f'lint_off -rule {rule} -file "*{name}.v"{match}')
+            # With and without folders before it, and no other file whose name ends so.
+            lines += [f'lint_off -rule {rule} -file "{file}"{match}' for file in (f"{name}.v", f"*/{name}.v")]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)

@@ -95,7 +95,17 @@ def contents(sources: Sequence[Source]) -> Content:
         )
     if powered := list(of_kind(sources, PowerReport)):
         found.add("power", "Power by situation", power.chart(powered), *power.tables(powered))
+    shown = (compared, tabled, beside, layers, costs, explored, powered)
+    in_sections = {source.name for pairs in shown for source, _ in pairs}
+    if others := [source for source in sources if source.name not in in_sections]:
+        found.add("others", "Other reports", tag("ul", *map(_other, others)))
     return found
+
+
+def _other(source: Source) -> Markup:
+    """A report of which no section has figures: what it is of."""
+    what = f"{source.path.name}: of {source.report.command}, on {', '.join(source.report.names)}"
+    return tag("li", what, " ", links(source))
 
 
 def _first_open(compared: Sequence[tuple[Source, OverheadReport]]) -> Iterator[Markup]:

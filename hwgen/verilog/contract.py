@@ -64,7 +64,7 @@ class Numerics(Record):
 
 def title(config: TensorCoreConfig) -> str:
     """First line of a core's Verilog."""
-    return f"{config.name}: tensor core, D = A B^T + C; {config.name}.json describes ports and payloads."
+    return f"Tensor core {config.name}, D = A B^T + C; {config.name}.json describes ports and payloads."
 
 
 def _element_words(element: ElementFormat, codes: range) -> str:

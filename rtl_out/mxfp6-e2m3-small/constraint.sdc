@@ -4,7 +4,7 @@
 # Period: that at which hwgen builds cores on sky130hd, 150 MHz; 'hwgen verilog --report' takes that
 # of a report.
 #
-# Times are in ns, so the libraries, which are read first, must be in ns as well; set_units checks it.
+# Times are in ns, so the libraries, which are read first, must be in ns as well; some tools only warn.
 # rst is synchronous and timed as any other input. step__ready and addend__ready depend
 # combinationally on result__ready: these paths have what both delays leave of the period.
 

@@ -328,6 +328,8 @@ def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]
         last = (1 << width) - 1
         if arrays[name].max() > last:
             raise InputError(f"vectors {str(path)!r}: {name} holds {arrays[name].max()}; codes are 0 to {last}")
+    if not arrays["last"].any():
+        raise InputError(f"vectors {str(path)!r}: last is never set; there would be no result to compare")
     for name in _PATTERNS:
         if not arrays[name].any():
             raise InputError(f"vectors {str(path)!r}: {name} is never true; no step would come through")

@@ -204,6 +204,30 @@ def test_clock_of_the_constraints(run, tmp_path: Path) -> None:
         assert source in text
 
 
+def test_verilog_of_a_report_has_the_lanes_that_it_measured(run, tmp_path: Path) -> None:
+    """And the slot; the clock is that of these."""
+    measured = tmp_path / "measured.json"
+    _measured("overhead-multi.json", measured)
+    content = json.loads(measured.read_text())
+    taken = {
+        purpose: scopes["core"] for purpose, scopes in content["conditions"]["closing"]["mixfp4-multi-small"].items()
+    }
+    taken["energy"]["lanes"], taken["energy"]["slot"] = "signed", "separate"
+    measured.write_text(json.dumps(content))
+    own = NAMED["mixfp4-multi-small"]
+    for options, purpose in (((), "area"), (("--purpose", "energy"), "energy")):
+        assert run("verilog", own.name, "--report", measured, *options, "--out", tmp_path)[0] == 0
+        written = json.loads((tmp_path / f"{own.name}.json").read_text())["configuration"]
+        lanes, slot = (taken[purpose][key] for key in ("lanes", "slot"))
+        assert (written["dot"], written["slot"]) == (lanes, slot) != (own.dot, own.slot)
+        text = (tmp_path / own.name / "constraint.sdc").read_text("ascii").replace("\n# ", " ")
+        assert f"it has these lanes {lanes}, slot {slot} for least {purpose}" in text
+    status, _, err = run("verilog", "mixfp4-small", "--purpose", "energy", "--out", tmp_path)
+    assert (status, "is of a report; give that with --report" in err) == (2, True)
+    assert run("verilog", "mixfp4-small", "--clock", 0.8, "--time-unit", "ps", "--out", tmp_path)[0] == 0
+    assert "\nset clk_period 800\n" in (tmp_path / "mixfp4-small" / "constraint.sdc").read_text("ascii")
+
+
 def test_cost_of_a_model(run, tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
     _measured("overhead-blackwell.json", tmp_path / "reports" / "some name.json")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.config import DOTS, NAMED, TensorCoreConfig
 from hwgen.cost.model import HALF_RATE_PART, CoreCost, Ratio
 from hwgen.errors import InputError
 from hwgen.measure.netlists.clock import usual_of
@@ -47,6 +47,9 @@ class MeasuredCores:
         By name, in the order asked for.
     ratios
         Second core over the first, by ``area`` and part of `hwgen.cost.model.core_parts`; empty for one core.
+    built
+        By name and purpose (``area``, ``energy``) the cores with the lanes that they were measured by; of netlists as
+        mapped none.
     """
 
     path: Path
@@ -55,6 +58,7 @@ class MeasuredCores:
     runs: int
     cores: dict[str, CoreCost]
     ratios: dict[str, Ratio]
+    built: Mapping[str, Mapping[str, TensorCoreConfig]] = field(default_factory=dict, compare=False)
 
     @property
     def library(self) -> str:
@@ -312,4 +316,13 @@ def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreCo
         conditions.runs,
         cores,
         ratios,
+        {config.name: _built(config, (conditions.closing or {}).get(config.name, {})) for config in configs},
     )
+
+
+def _built(
+    config: TensorCoreConfig, closing: Mapping[str, Mapping[str, schema.Closing]]
+) -> dict[str, TensorCoreConfig]:
+    """A core with the lanes and the slot that it was measured by, by purpose, of those that hwgen still has."""
+    taken = {purpose: scopes["core"] for purpose, scopes in closing.items() if scopes["core"].lanes in DOTS}
+    return {purpose: replace(config, dot=how.lanes, slot=how.slot or config.slot) for purpose, how in taken.items()}

@@ -3,7 +3,7 @@
 #
 @@{source}
 #
-# Times are in @@{unit}, so the libraries, which are read first, must be in @@{unit} as well; set_units checks it.
+# Times are in @@{unit}, so the libraries, which are read first, must be in @@{unit} as well; some tools only warn.
 @@{path}
 
 set_units -time @@{unit}

@@ -369,3 +369,19 @@ def test_files_whose_templates_differ_are_refused(tmp_path):
         InputError, match=r"b\.lib:2: its lu_table_template 't' differs from that of .*a\.lib; expected"
     ):
         reader.load(paths[:2])
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "message"),
+    [
+        ("one", r'cell (C) { pin ("TE\n!touch x;") { direction : input; } }', r"pin .* of C; expected a name"),
+        ("one", 'cell (C) { pin ("A B") { direction : input; } }', "pin 'A B' of C; expected a name as that of a cell"),
+        ('"a | b"', "cell (C) { }", r"library 'a \| b'; expected a name of printable characters"),
+        ("one", 'include_file ("more.lib"); cell (C) { }', "include_file .*; expected all cells"),
+    ],
+)
+def test_what_would_become_part_of_a_script_or_go_unnoticed_is_refused(tmp_path, name, body, message):
+    path = tmp_path / "one.lib"
+    path.write_text(f"library ({name}) {{ nom_voltage : 1;\n{body}\n}}\n".replace(r"\n", "\n"))
+    with pytest.raises(InputError, match=message):
+        reader.load(path)

@@ -73,6 +73,17 @@ def test_the_page_is_small_whole_and_by_itself(committed, sources, parsed):
         assert {f"json-{source.name}", f"conditions-{source.name}"} <= set(identities)
 
 
+def test_every_report_can_be_reached(committed, sources, parsed):
+    """Also of a kind without a section, such as those on quantisers."""
+    asked = {attributes.get("data-json") for _, attributes in parsed(committed).elements}
+    inside = "".join(
+        gzip.decompress(base64.b64decode(text)).decode("utf-8", "replace")
+        for text in re.findall(r'<script type="application/gzip" id="inside[^>]*>(.*?)</script>', committed)
+    )
+    reached = asked | set(re.findall(r'data-json="([^"]*)"', inside))
+    assert {source.name for source in sources} <= reached
+
+
 def test_reports_are_in_the_page_byte_for_byte(committed, sources):
     for source in sources:
         (text,) = re.findall(

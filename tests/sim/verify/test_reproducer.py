@@ -189,6 +189,7 @@ BAD = {
     "codes": (lambda path: changed(path, a_codes=np.full((20, 3, 32), 16, np.uint8)), "holds 16; codes are 0 to 15"),
     "no supply": (lambda path: changed(path, supply=None), "array 'supply' is missing"),
     "never": (lambda path: changed(path, take=np.zeros(5, bool)), "take is never true"),
+    "no result": (lambda path: changed(path, last=np.zeros(20, bool)), "last is never set; there would be no result"),
     "first": (lambda path: changed(path, first=np.zeros(20, bool)), "first must be set in the first 1 steps"),
 }
 
