@@ -63,8 +63,6 @@ def command(
     if weights is not None and model is None:
         raise InputError(f"--weights {weights}: is of a model; give that with --model")
 
-    import numpy as np
-
     from hwgen.config import is_path
     from sim import accuracy, golden, tensors
     from sim.accuracy.rows import rules
@@ -75,14 +73,7 @@ def command(
     else:
         tensor = tensors.load(file, name)
         inputs = {"file": tensor}
-        with np.errstate(over="ignore", under="ignore"):
-            signal = np.square(tensor, dtype=float).sum()
-        if not 0 < signal < np.inf:
-            raise InputError(
-                f"{file}: holds nothing but zeros, or numbers whose squares are, so there is no signal"
-                if signal == 0
-                else f"{file}: has numbers up to {np.abs(tensor).max():g}; their squares must add up within float64"
-            )
+        _check_signal(file, tensor)
     choices: list[tuple[BlockFormat, str]] = [
         (golden.CATALOGUE[form], rule) for form, rule in accuracy.CHOICES if not formats or form in formats
     ]
@@ -114,6 +105,19 @@ def command(
         print_json({**conditions, "rows": [row.as_dict() for row in rows]})
     else:
         _print(rows, list(inputs))
+
+
+def _check_signal(file: Path, tensor: Any) -> None:
+    """Check that a tensor has an energy that errors can be compared with."""
+    import numpy as np
+
+    with np.errstate(over="ignore", under="ignore"):
+        signal = np.square(tensor, dtype=float).sum()
+    if signal == 0:
+        raise InputError(f"{file}: holds nothing but zeros, or numbers whose squares are, so there is no signal")
+    if not signal < np.inf:
+        most = np.abs(tensor).max()
+        raise InputError(f"{file}: has numbers up to {most:g}; their squares must add up within float64")
 
 
 def _print(rows: list[Row], inputs: list[str]) -> None:

@@ -15,9 +15,10 @@ from safetensors.numpy import save_file
 from hwgen.cells import libraries, reader
 from hwgen.cli.study import default_stem
 from hwgen.config import DEFAULT_PIPELINE, NAMED
+from hwgen.errors import StorageError
 from hwgen.measure.netlists.stimulus import Stimulus
 from hwgen.measure.requests import OverheadRequest
-from sim import golden
+from sim import golden, verify
 
 REPORTS = Path(__file__).parents[2] / "reports"
 
@@ -160,6 +161,23 @@ def test_verify(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "missed: and" in out
     assert re.fullmatch(r"hwgen: \d+ coverage goals were not met, the first: code pairs: lane .*\n", err)
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.toml"]
+
+
+def test_a_difference_is_said_where_its_reproducer_cannot_be_written(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = golden.step
+
+    def full(*given: object) -> None:
+        raise StorageError("cannot write 'x.npz': No space left on device")
+
+    monkeypatch.setattr(golden, "step", lambda *a, **b: -right(*a, **b))
+    monkeypatch.setattr(verify, "reproduce", full)
+    arguments = ("verify", "--config", _tiny(tmp_path), "--macs", "300", "--engine", "python", "--out", tmp_path)
+    status, out, err = run(*arguments)
+    assert (status, "coverage" in out or "goals" in out) == (1, True)
+    last = err.splitlines()[-1]
+    assert re.fullmatch(r"hwgen: mismatch: seed 1, batch \d+, .*; cannot write 'x.npz': No space left on device", last)
 
 
 def test_verify_of_both_modes(run, tmp_path: Path) -> None:

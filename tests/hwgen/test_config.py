@@ -137,6 +137,11 @@ def test_reserved_words_of_verilog_are_no_names(name):
     refused(f"name = '{name}'", "reserved word of Verilog", name=name)
 
 
+@pytest.mark.parametrize("name", ["clk", "rst", "step--valid", "result__payload"])
+def test_a_core_is_not_called_as_one_of_its_ports(name):
+    refused(f"name = '{name}'", "the name of a port", name=name)
+
+
 @pytest.mark.parametrize("name", ["a", "A-1_b", "a" * 64, "Reg", "logics", "b"])
 def test_good_names(name):
     assert TensorCoreConfig(**{**GOOD, "name": name}).name == name

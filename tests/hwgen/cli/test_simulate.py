@@ -8,6 +8,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from hwgen import formats
+from hwgen.cli import simulate as cli_simulate
+from hwgen.errors import StorageError
 from sim import golden, npz
 
 RNG = np.random.default_rng(3)
@@ -245,6 +247,26 @@ def test_a_core_that_is_wrong_at_half_rate(run, slot: Path, monkeypatch: pytest.
     assert status == 1
     assert err.startswith("hwgen: mismatch: D[0, 0] is 0x")
     assert "mismatches" in out
+
+
+def test_a_mismatch_is_said_where_its_file_cannot_be_written(
+    run, slot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk: what matters comes first, then the file that is lost."""
+    right = golden.unscaled_gemm
+
+    def full(path: Path, content: bytes) -> None:
+        raise StorageError(f"cannot write {str(path)!r}: No space left on device")
+
+    monkeypatch.setattr(cli_simulate, "write_bytes", full)
+    arguments = ("--mode", "fp8", "--m", 1, "--n", 1, "--k", 8, "--engine", "python", "--save", tmp_path / "d.npy")
+    status, out, err = run("simulate", "--config", slot, *arguments)
+    assert (status, "mismatches" in out) == (1, True)
+    assert err == f"hwgen: cannot write '{tmp_path / 'd.npy'}': No space left on device\n"
+    monkeypatch.setattr(golden, "unscaled_gemm", lambda *a, **b: -right(*a, **b))
+    status, out, err = run("simulate", "--config", slot, *arguments)
+    assert status == 1
+    assert re.fullmatch(r"hwgen: mismatch: D\[0, 0\] is .*; cannot write .*: No space left on device\n", err)
 
 
 @pytest.mark.parametrize(
