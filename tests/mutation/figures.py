@@ -68,6 +68,7 @@ SUITES: dict[str, Sequence[str]] = {
     "hwgen/cost/grid.py": (f"{_COST}/test_grid.py", f"{_COST}/test_model.py"),
     "hwgen/cost/machines.py": (f"{_COST}/test_machines.py",),
     "hwgen/cost/model.py": (f"{_COST}/test_model.py",),
+    "hwgen/cost/quantisers.py": (f"{_COST}/test_quantisers.py",),
     "hwgen/cost/results.py": (f"{_COST}/test_results.py",),
     "hwgen/cost/schedule.py": (f"{_COST}/test_schedule.py", f"{_COST}/test_exact.py"),
     "hwgen/cost/stored.py": (f"{_COST}/test_stored.py", f"{_COST}/test_schedule.py"),

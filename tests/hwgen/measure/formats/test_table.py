@@ -491,9 +491,11 @@ def test_what_is_stored_and_lost(bench: Bench) -> None:
         ("mixfp4", "least-error", False),
     ]
     assert rows["mxfp4"].decibels("gaussian") == {"floor": 18, "ceil": 17, "least-error": 24}
-    # Noise of 20 and 21 dB below the signal, in the mean.
-    mean = -10 * np.log10((10**-2.0 + 10**-2.1) / 2)
-    assert rows["mixfp4-weights"].decibels("gaussian") == {"nearest": pytest.approx(mean)}
+    # Noise of 20 and 21 dB below the signal, in the mean, and of 24 and 25 by the other rule of both.
+    assert rows["mixfp4-weights"].decibels("gaussian") == {
+        rule: pytest.approx(-10 * np.log10((10 ** (-one / 10) + 10 ** (-other / 10)) / 2))
+        for rule, one, other in (("nearest", 20, 21), ("least-error", 24, 25))
+    }
 
 
 def test_errors_are_those_of_the_golden_model() -> None:
