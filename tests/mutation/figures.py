@@ -65,7 +65,7 @@ SUITES: dict[str, Sequence[str]] = {
     "hwgen/cost/components.py": (f"{_COST}/test_components.py",),
     "hwgen/cost/export.py": (f"{_COST}/test_export.py",),
     "hwgen/cost/gemms.py": (f"{_COST}/test_gemms.py", f"{_COST}/test_workloads.py", f"{_COST}/test_schedule.py"),
-    "hwgen/cost/grid.py": (f"{_COST}/test_grid.py", f"{_COST}/test_model.py"),
+    "hwgen/cost/grid.py": (f"{_COST}/test_grid.py", f"{_COST}/test_results.py", f"{_COST}/test_model.py"),
     "hwgen/cost/machines.py": (f"{_COST}/test_machines.py",),
     "hwgen/cost/model.py": (f"{_COST}/test_model.py",),
     "hwgen/cost/quantisers.py": (f"{_COST}/test_quantisers.py",),
