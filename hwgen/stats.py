@@ -65,6 +65,14 @@ class Ratio:
             None if self.low is None else 1 / self.low,
         )
 
+    def times(self, factor: float) -> Ratio:
+        """Of both figures and their bounds, so many times as large."""
+        return Ratio(
+            factor * self.value,
+            None if self.low is None else factor * self.low,
+            None if self.high is None else factor * self.high,
+        )
+
     @classmethod
     def of_sums(cls, *parts: tuple[float, Ratio]) -> Ratio:
         """Of two sums, by the baseline's figure and the ratio of each part.

@@ -114,10 +114,11 @@ def _constrained(
     source = f"that of report {report_file.name!a}, where the slowest netlist of 'hwgen compare' takes"
     wires = "placed wires" if measured.placed else "wires by fanout"
     words = f"{source} {longest:.4g} ns with {measured.library} and {wires}"
-    built = measured.built[config.name].get(purpose)
-    if built is None:
+    how = measured.closing[config.name].get(purpose)
+    if how is None:
         words += ", as mapped"
     else:
-        lanes = f"lanes {built.dot}" + ("" if built.slot == "none" else f", slot {built.slot}")
-        words += f"; it has these {lanes} for least {purpose}; there, inputs arrive and outputs are due at clock edges"
-    return built or config, Clock(measured.clock_ns, words, platform_of(measured.library))
+        config = how.of(config)
+        words += f"; it has these lanes {how.lanes_and_slot} for least {purpose}"
+        words += "; there, inputs arrive and outputs are due at clock edges"
+    return config, Clock(measured.clock_ns, words, platform_of(measured.library))

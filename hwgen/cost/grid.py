@@ -342,6 +342,10 @@ class _Side:
     band_bytes: _Floats  # of the largest band
     step_bytes: _Floats
 
+    def passing(self, turns: int) -> _Floats:
+        """Bytes of what is there while it passes: a band, or a step of ``turns`` tiles where that is less."""
+        return np.minimum(self.band_bytes, turns * self.step_bytes)
+
 
 def _sides(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, tiling: _Tiling) -> tuple[_Side, _Side]:
     """A and B."""
@@ -374,11 +378,6 @@ class _Room:
     needs: _Floats  # bytes of the buffer with which each would fit
 
 
-def _fits(held: _Side, other: _Side, usable: _Floats, turns: int) -> NDArray[np.bool_]:
-    """Whether a band fits beside a band of the other operand, or a step of it."""
-    return usable >= held.band_bytes + np.minimum(other.band_bytes, turns * other.step_bytes)
-
-
 def _bands(held: _Side, other: _Side, usable: _Floats, most: _Floats | float = math.inf) -> _Ints:
     """How many are held beside one of the other operand, ``most`` at most; one where that passes step by step."""
     room = np.floor((usable - other.band_bytes) / held.band_bytes)
@@ -409,17 +408,17 @@ def _room(
     # Attention cannot leave the partial results of all rows behind: rows are held, or the whole context is.
     room = ~fused | (0.5 * whole >= turns * scored)
     all_of_b = (_bands(b, a, usable) >= b.tiles) & (usable >= values)
-    passing = np.minimum(b.band_bytes, turns * b.step_bytes)
+    hold_a = a.band_bytes + b.passing(turns)
+    streams = np.where(after, b.passing(turns), turns * (a.step_bytes + b.step_bytes))
     fits = np.array(
         [
-            _fits(a, b, usable, turns) & room,
-            _fits(b, a, usable, turns) & room & (~fused | all_of_b),
-            np.where(after, usable >= passing, (usable >= turns * (a.step_bytes + b.step_bytes)) & ~fused),
+            (usable >= hold_a) & room,
+            (usable >= b.band_bytes + a.passing(turns)) & room & (~fused | all_of_b),
+            (usable >= streams) & ~fused,
         ]
     )
-    # Of fused scores: a band of A beside a band or a step of B, or a block of scores, whichever takes more.
-    steps = np.where(after, passing, turns * (a.step_bytes + b.step_bytes))
-    least = np.where(fused, np.maximum(a.band_bytes + passing, 0.5 * turns * scored), steps)
+    # Of fused scores: a band of A beside what passes of B, or a block of scores, whichever takes more.
+    least = np.where(fused, np.maximum(hold_a, 0.5 * turns * scored), streams)
     return _Room(
         a=a,
         b=b,

@@ -250,10 +250,4 @@ def throughput_per_area(seconds: tuple[float, float], area: Ratio) -> Estimate:
     area
         Candidate over baseline.
     """
-    faster = seconds[0] / seconds[1]
-    inverse = area.inverse
-    return Ratio(
-        faster * inverse.value,
-        None if inverse.low is None else faster * inverse.low,
-        None if inverse.high is None else faster * inverse.high,
-    ).overhead
+    return area.inverse.times(seconds[0] / seconds[1]).overhead

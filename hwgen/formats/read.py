@@ -244,15 +244,13 @@ def _scale(name: str, table: _Table) -> ScaleFormat:
 
 def _check_kinds(table: _Table, chosen: tuple[ElementFormat, ...], factors: tuple[int, ...]) -> None:
     """Refuse two kinds of elements that are the same numbers."""
-    numbers = [
-        tuple(value * factor for value in element.values)
-        for element, factor in zip(chosen, factors or (1,) * len(chosen), strict=False)
-    ]
-    for index, found in enumerate(numbers):
-        if found in numbers[:index]:
-            one, other = chosen[numbers.index(found)].name, chosen[index].name
-            times = " times their factors" if factors else ""
-            raise table.refused("elements", f"{one} and {other}{times} are the same, so that the selector is ambiguous")
+    known: dict[tuple[float, ...], str] = {}
+    for element, factor in zip(chosen, factors or (1,) * len(chosen), strict=False):
+        numbers = tuple(value * factor for value in element.values)
+        if numbers in known:
+            kinds = f"{known[numbers]} and {element.name}" + (" times their factors" if factors else "")
+            raise table.refused("elements", f"{kinds} are the same, so that the selector is ambiguous")
+        known[numbers] = element.name
 
 
 def _block(

@@ -216,7 +216,7 @@ def _selected(closing: Mapping[TensorCoreConfig, Mapping[str, Mapping[str, schem
     for config, found in closing.items():
         for purpose in PURPOSES:
             core, array = found[purpose]["core"], found[purpose]["lane array"]
-            configs[config.name, purpose] = replace(config, dot=core.lanes, slot=core.slot or config.slot)
+            configs[config.name, purpose] = core.of(config)
             chosen[config.name, purpose] = {module: RECIPES[how] for module, how in core.recipes.items()}
             arrays[config.name, purpose] = (
                 replace(config, dot=array.lanes),

@@ -84,11 +84,7 @@ _COUNTS = (
     (("UNUSEDSIGNAL", "Bits of signal are not used: 'groups*'[*"),),
 )
 
-_CONSTANTS = """
-// The constants of the package are for the code around the core.
-lint_off -rule UNUSEDPARAM -file "{}"
-lint_off -rule UNUSEDPARAM -file "*/{}"
-"""
+_CONSTANTS = "The constants of the package are for the code around the core.", (("UNUSEDPARAM", ""),)
 
 _QUANTISER = (
     ("One file holds all modules of a quantiser, and its name is that of the configuration.", (("DECLFILENAME", ""),)),
@@ -137,7 +133,7 @@ def waivers(config: TensorCoreConfig) -> str:
         *[_COUNTS] * counts,
     )
     package = f"{Layout(config).types}.sv"
-    return _text(config.name, ", its wrappers and testbenches", rules) + _CONSTANTS.format(package, package)
+    return _text(config.name, ", its wrappers and testbenches", rules) + "\n" + _waived(package, *_CONSTANTS)
 
 
 def quantiser_waivers(name: str) -> str:
@@ -146,12 +142,14 @@ def quantiser_waivers(name: str) -> str:
 
 
 def _text(name: str, more: str, rules: Iterable[tuple[str, tuple[tuple[str, str], ...]]]) -> str:
-    parts = [f"// Waivers for {name}.v{more}, as Verilator reads them.\n\n`verilator_config\n"]
-    for reason, waived in rules:
-        lines = [f"// {line}" for line in reason.split("\n")]
-        for rule, message in waived:
-            match = f' -match "{message}"' if message else ""
-            # With and without folders before it, and no other file whose name ends so.
-            lines += [f'lint_off -rule {rule} -file "{file}"{match}' for file in (f"{name}.v", f"*/{name}.v")]
-        parts.append("\n".join(lines) + "\n")
-    return "\n".join(parts)
+    head = f"// Waivers for {name}.v{more}, as Verilator reads them.\n\n`verilator_config\n"
+    return "\n".join([head, *(_waived(f"{name}.v", *rule) for rule in rules)])
+
+
+def _waived(file: str, reason: str, waived: tuple[tuple[str, str], ...]) -> str:
+    """Lines for one reason: of the file with and without folders before it, and of no other whose name ends so."""
+    lines = [f"// {line}" for line in reason.split("\n")]
+    for rule, message in waived:
+        match = f' -match "{message}"' if message else ""
+        lines += [f'lint_off -rule {rule} -file "{each}"{match}' for each in (file, f"*/{file}")]
+    return "\n".join(lines) + "\n"

@@ -21,6 +21,9 @@ from typing import Any, ClassVar
 from hwgen.errors import InputError
 from hwgen.stats import Estimate
 
+if typing.TYPE_CHECKING:
+    from hwgen.config import TensorCoreConfig
+
 __all__ = [
     "ACTIVATIONS",
     "ATTENTION",
@@ -497,6 +500,10 @@ class Closing:
     def lanes_and_slot(self) -> str:
         """Its lanes, and its slot, where it has one, for readers."""
         return self.lanes if self.slot is None else f"{self.lanes}, slot {self.slot}"
+
+    def of(self, config: TensorCoreConfig) -> TensorCoreConfig:
+        """A core with its lanes and its slot."""
+        return dataclasses.replace(config, dot=self.lanes, slot=self.slot or config.slot)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ _Row = dict[str, Any]
 _Part = TypeVar("_Part")
 _BITS = range(1, 9)
 """Bits of an element, and of its exponent."""
-
-
 _KEYS = {
     "elements": (
         *("values", "integer", "exponent_bits", "mantissa_bits", "bias", "unit", "point", "source"),
@@ -110,7 +108,7 @@ def _made(place: str, make: Any) -> Any:
         return make()
     except KeyError as error:
         raise ArgumentError(f"{place}: {error.args[0]!r} is missing, or no name there is") from None
-    except (ArgumentError, ValueError) as error:
+    except (ArithmeticError, ValueError) as error:  # arithmetic: numbers beyond float64 when they are scaled
         raise ArgumentError(f"{place}: {' '.join(str(error).split())}") from None
 
 

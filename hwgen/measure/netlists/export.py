@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
@@ -115,10 +114,7 @@ def built(
     stimulus: Stimulus,
 ) -> dict[str, tuple[Design, Gates]]:
     """A core as it was built for each purpose in the first run; parameters as of `as_built`."""
-    designs = {
-        purpose: Design(replace(config, dot=how.lanes, slot=how.slot or config.slot), TensorCore)
-        for purpose, how in closing.items()
-    }
+    designs = {purpose: Design(how.of(config), TensorCore) for purpose, how in closing.items()}
     modules = _mapped({purpose: (designs[purpose], how.first or how.recipes) for purpose, how in closing.items()}, flow)
     (clock_ns,) = {how.clock_ns for how in closing.values()}
     both = build_both(designs, modules, clock_ns, physical, flow.library, stimulus.run(0))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hwgen.config import DOTS, NAMED, TensorCoreConfig
+from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.cost.model import HALF_RATE_PART, CoreCost, Ratio
 from hwgen.errors import InputError
 from hwgen.measure.netlists.clock import usual_of
@@ -47,9 +47,9 @@ class MeasuredCores:
         By name, in the order asked for.
     ratios
         Second core over the first, by ``area`` and part of `hwgen.cost.model.core_parts`; empty for one core.
-    built
-        By name and purpose (``area``, ``energy``) the cores with the lanes that they were measured by; of netlists as
-        mapped none.
+    closing
+        By name and purpose (``area``, ``energy``) how the cores met their clock, and by which lanes; of netlists as
+        mapped nothing.
     """
 
     path: Path
@@ -58,7 +58,7 @@ class MeasuredCores:
     runs: int
     cores: dict[str, CoreCost]
     ratios: dict[str, Ratio]
-    built: Mapping[str, Mapping[str, TensorCoreConfig]] = field(default_factory=dict, compare=False)
+    closing: Mapping[str, Mapping[str, schema.Closing]] = field(default_factory=dict, compare=False)
 
     @property
     def library(self) -> str:
@@ -309,6 +309,7 @@ def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreCo
                 raise KeyError(f"overhead of {metric}")
             ratio = Ratio.of(overhead)
             ratios[key] = ratio if straight else ratio.inverse
+    closing = conditions.closing or {}
     return MeasuredCores(
         path,
         Conditions.of(conditions.flow.library, conditions.clock_ns),
@@ -316,13 +317,8 @@ def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreCo
         conditions.runs,
         cores,
         ratios,
-        {config.name: _built(config, (conditions.closing or {}).get(config.name, {})) for config in configs},
+        {
+            config.name: {purpose: scopes["core"] for purpose, scopes in closing.get(config.name, {}).items()}
+            for config in configs
+        },
     )
-
-
-def _built(
-    config: TensorCoreConfig, closing: Mapping[str, Mapping[str, schema.Closing]]
-) -> dict[str, TensorCoreConfig]:
-    """A core with the lanes and the slot that it was measured by, by purpose, of those that hwgen still has."""
-    taken = {purpose: scopes["core"] for purpose, scopes in closing.items() if scopes["core"].lanes in DOTS}
-    return {purpose: replace(config, dot=how.lanes, slot=how.slot or config.slot) for purpose, how in taken.items()}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -104,6 +105,11 @@ class _Pass:
     joules: Mapping[str, Any]
     seconds: Any
     count: Any
+
+    @property
+    def quantisers(self) -> int:
+        """How many keep up, for all cores."""
+        return needed(self.run)
 
     @property
     def total_seconds(self) -> float:
@@ -239,25 +245,22 @@ def _areas(
     ``throughput`` is by design, ``unit`` that of throughput per area.
     """
     seconds = tuple(each.total_seconds for each in passes.values())
-    parts = {"cores": {name: machine.cores * core.area_um2 * 1e-6 for name, core in measured.cores.items()}}
-    scopes = [("the cores", ["cores"])]
-    beside = []
+    ratios = measured.ratios
+    area = {name: machine.cores * core.area_um2 * 1e-6 for name, core in measured.cores.items()}
+    parts = [("cores", area, ratios.get("area"))]
     if machine.quantiser_um2:
-        parts["quantisers"] = {
-            name: needed(each.run) * machine.quantiser_um2[name] * 1e-6 for name, each in passes.items()
-        }
-        beside.append("quantisers")
-        scopes.append(("cores and quantisers", ["cores", "quantisers"]))
+        area = {name: each.quantisers * machine.quantiser_um2[name] * 1e-6 for name, each in passes.items()}
+        parts.append(("quantisers", area, ratios.get(QUANTISER_AREA)))
     if machine.buffer_mm2 is not None:
-        parts["buffer"] = dict.fromkeys(passes, machine.buffer_mm2)
-        said = ", ".join(["cores", *beside])
-        scopes.append((f"{said} and buffer", list(parts)))
+        parts.append(("buffer", dict.fromkeys(passes, machine.buffer_mm2), Ratio(1, 1, 1)))
     found = []
-    for scope, within in scopes:
-        area = {name: sum(parts[part][name] for part in within) for name in passes}
+    for count in range(1, len(parts) + 1):
+        *before, last = (name for name, *_ in parts[:count])
+        scope = f"{', '.join(before)} and {last}" if before else f"the {last}"
+        area = {name: sum(each[name] for _, each, _ in parts[:count]) for name in passes}
         change = per_area = None
         if len(passes) == 2:
-            ratio = Ratio.of_sums(*(_part(part, parts[part], measured.ratios) for part in within))
+            ratio = Ratio.of_sums(*(_compared(each, known) for _, each, known in parts[:count]))
             change, per_area = ratio.overhead, throughput_per_area((seconds[0], seconds[1]), ratio)
         found += [
             schema.CostFigure(f"area of {scope}", "mm2", area, change),
@@ -271,17 +274,11 @@ def _areas(
     return found
 
 
-def _part(part: str, area: Mapping[str, float], ratios: Mapping[str, Ratio]) -> tuple[float, Ratio]:
-    """A part of the baseline's area, and the candidate's over it with the interval that was measured."""
+def _compared(area: Mapping[str, float], known: Ratio | None) -> tuple[float, Ratio]:
+    """The baseline's area of a part, and the candidate's over it, with the spread of one such part if it is known."""
     baseline, candidate = area.values()
-    value = candidate / baseline
-    if part == "buffer":
-        return baseline, Ratio(1, 1, 1)
-    ratio = ratios.get({"cores": "area", "quantisers": QUANTISER_AREA}[part])
-    if ratio is None:
-        return baseline, Ratio(value)  # no report compares both
-    spread = [None if end is None else value * end / ratio.value for end in (ratio.low, ratio.high)]
-    return baseline, Ratio(value, *spread)
+    ratio = candidate / baseline
+    return baseline, Ratio(ratio) if known is None else known.times(ratio / known.value)
 
 
 def _gemms(passes: Mapping[str, _Pass], measured: MeasuredCores, workload: Workload) -> list[schema.Gemm]:
@@ -333,10 +330,29 @@ def _gemms(passes: Mapping[str, _Pass], measured: MeasuredCores, workload: Workl
     return found
 
 
+_Record = TypeVar("_Record")
+
+
+def _tried(
+    measured: MeasuredCores,
+    machine: Machine,
+    workload: Workload,
+    record: Callable[..., _Record],
+    varied: str,
+    choice: str,
+) -> _Record | schema.LeftOut:
+    """A whole pass as a ``record`` of it, or why there is none."""
+    try:
+        found = whole(measured, machine, workload)
+    except InputError as error:
+        return schema.LeftOut(varied, choice, str(error))
+    return record(varied=varied, seconds=found.seconds, joules=found.joules, overhead=found.overhead)
+
+
 def _sensitivity(
-    measured: MeasuredCores, machine: Machine, workload: Workload, left_out: list[schema.LeftOut]
-) -> list[schema.Sensitivity]:
-    """Whole passes with other bandwidths and other numbers of cores; what cannot be is added to ``left_out``."""
+    measured: MeasuredCores, machine: Machine, workload: Workload
+) -> list[schema.Sensitivity | schema.LeftOut]:
+    """Whole passes with other bandwidths and other numbers of cores."""
     found = []
     bandwidth = machine.memory.dram_bytes_per_second
     numbers = sorted({max(round(machine.cores * factor), 1) for factor in FACTORS})
@@ -348,32 +364,15 @@ def _sensitivity(
         memory = replace(machine.memory, dram_bytes_per_second=rate)
         shape = machine.shape if cores == machine.cores else None
         other = replace(machine, cores=cores, memory=memory, shape=shape)
-        try:
-            found_pass = whole(measured, other, workload)
-        except InputError as error:
-            left_out.append(schema.LeftOut(varied=what, choice=f"{value:g}", why=str(error)))
-            continue
-        found.append(
-            schema.Sensitivity(
-                varied=what,
-                unit=unit,
-                value=float(value),
-                seconds=found_pass.seconds,
-                joules=found_pass.joules,
-                overhead=found_pass.overhead,
-            )
-        )
+        record = partial(schema.Sensitivity, unit=unit, value=float(value))
+        found.append(_tried(measured, other, workload, record, what, f"{value:g}"))
     return found
 
 
 def _alternatives(
-    measured: MeasuredCores,
-    machine: Machine,
-    workload: Workload,
-    rerouted: Workload | None,
-    left_out: list[schema.LeftOut],
-) -> list[schema.Alternative]:
-    """Whole passes with one assumption changed, the one that is made first; others are added to ``left_out``."""
+    measured: MeasuredCores, machine: Machine, workload: Workload, rerouted: Workload | None
+) -> list[schema.Alternative | schema.LeftOut]:
+    """Whole passes with one assumption changed, the one that is made first."""
     varied: list[tuple[str, str, Machine, Workload]] = []
 
     def others(names: Sequence[str], chosen: str) -> list[str]:
@@ -394,23 +393,10 @@ def _alternatives(
     for name in others(schema.IDLE_CORES, schema.IDLE_CORES[0 if machine.idle_gated else 1]):
         gated = name == schema.IDLE_CORES[0]
         varied.append(("idle cores", name, replace(machine, idle_gated=gated), workload))
-    found = []
-    for what, choice, other, work in varied:
-        try:
-            found_pass = whole(measured, other, work)
-        except InputError as error:
-            left_out.append(schema.LeftOut(varied=what, choice=choice, why=str(error)))
-            continue
-        found.append(
-            schema.Alternative(
-                varied=what,
-                choice=choice,
-                seconds=found_pass.seconds,
-                joules=found_pass.joules,
-                overhead=found_pass.overhead,
-            )
-        )
-    return found
+    return [
+        _tried(measured, other, work, partial(schema.Alternative, choice=choice), what, choice)
+        for what, choice, other, work in varied
+    ]
 
 
 def document(
@@ -444,9 +430,8 @@ def document(
     memory = machine.memory
     (macs_per_step,) = {core.config.macs_per_step for core in measured.cores.values()}
     first = next(iter(measured.cores.values())).config
-    left_out: list[schema.LeftOut] = []
-    sensitivity = _sensitivity(measured, machine, workload, left_out)
-    alternatives = _alternatives(measured, machine, workload, rerouted, left_out)
+    sensitivity = _sensitivity(measured, machine, workload)
+    alternatives = _alternatives(measured, machine, workload, rerouted)
     return CostReport(
         designs=tuple(schema.Design(core.config.as_dict()) for core in measured.cores.values()),
         conditions=schema.CostConditions(
@@ -483,13 +468,13 @@ def document(
                 quantiser_fj=dict(machine.costs.quantiser_fj) or None,
                 half_rate=which_at_half_rate(workload),
                 quantiser_report=machine.quantiser_report,
-                quantisers={name: needed(each.run) for name, each in passes.items()} if machine.quantiser_um2 else None,
+                quantisers={name: each.quantisers for name, each in passes.items()} if machine.quantiser_um2 else None,
             ),
             tools=schema.CostTools(hwgen=__version__, numpy=np.__version__),
         ),
         totals=tuple(_figures(passes, measured, machine, workload)),
         results=tuple(_gemms(passes, measured, workload)),
-        sensitivity=tuple(sensitivity),
-        alternatives=tuple(alternatives),
-        left_out=tuple(left_out) or None,
+        sensitivity=tuple(each for each in sensitivity if isinstance(each, schema.Sensitivity)),
+        alternatives=tuple(each for each in alternatives if isinstance(each, schema.Alternative)),
+        left_out=tuple(each for each in (*sensitivity, *alternatives) if isinstance(each, schema.LeftOut)) or None,
     )

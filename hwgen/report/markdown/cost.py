@@ -145,7 +145,7 @@ def _sensitivity(report: CostReport, varied: str) -> list[str]:
 def _left_out(report: CostReport, *varied: str) -> list[str]:
     """Lines that say what is not in a table, and why; none where all is there."""
     lines = [
-        f"- {'' if varied in ((BANDWIDTH,), (CORES,)) else f'{entry.varied}, '}{entry.choice}: {entry.why}."
+        f"- {'' if entry.varied in (BANDWIDTH, CORES) else f'{entry.varied}, '}{entry.choice}: {entry.why}."
         for entry in report.left_out or ()
         if entry.varied in varied
     ]

@@ -64,6 +64,8 @@ def test_a_rule_of_its_own_is_the_default() -> None:
         ("values = [0, 1, 2, 4, 0, -1, -2, -4]", "values = 3", "elements.P: "),
         ("integer = 4", 'integer = "4"', "elements.I: "),
         ("values = [0, 1, 2, 4, 0, -1, -2, -4]", "values = [0, 1, true, 4]", "elements.P: values = [0, 1, True, 4]: "),
+        ("unit = 0.25", "unit = 1e308", "elements.P: "),
+        ("values = [0, 1, 2", "values = [0, 1e-320, 2", "elements.P: "),
         ("unit = 0.25", "unit = -1", "elements.P: unit = -1: must be a finite number above 0"),
         ("unit = 0.25", "unit = 0.25\npoint = 1.5", "elements.P: point = 1.5: must be a whole number"),
         (
