@@ -201,9 +201,9 @@ def from_file(path: Path, name: str | None, letter: str) -> Operand:
         As `sim.tensors.load`, or one of the three tensors is missing or not what it must be; the message names it.
     """
     origin = f"{letter} from {str(path)!r}"
-    if path.suffix == ".npz":
+    if path.suffix.lower() == ".npz":
         return _packed(origin, name, archive.arrays(path))
-    if path.suffix == ".safetensors" and path.is_file():
+    if path.suffix.lower() == ".safetensors" and path.is_file():
         kinds = tensors.entries(path)
         if any(kinds[names[0]][0] == "U8" for names in _conventions(name) if names[0] in kinds):
             return _packed(origin, name, _Stored(path, kinds))

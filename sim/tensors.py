@@ -108,11 +108,11 @@ def load(path: str | os.PathLike[str], name: str | None = None) -> Tensor:
     """
     file = Path(path)
     _check_file(file)
-    if file.suffix == ".npy":
+    if file.suffix.lower() == ".npy":
         if name is not None:
             raise ArgumentError(f"{file}: a .npy file holds one tensor and no names; got name {name!r}")
         tensor, label = _load_npy(file), str(file)
-    elif file.suffix == ".safetensors":
+    elif file.suffix.lower() == ".safetensors":
         tensor, label = _load_safetensors(file, name), f"{file}: {name}"
     else:
         raise ArgumentError(f"{file}: must end in .npy or .safetensors")

@@ -129,20 +129,20 @@ def from_file(path: Path, name: str | None, letter: str, kind: str) -> Unscaled:
     origin = f"{letter} from {str(path)!r}"
     found: Mapping[str, NDArray[Any]] | None = None
     own = name
-    if path.suffix == ".npz":
+    if path.suffix.lower() == ".npz":
         found = archive.arrays(path)
         own = _codes_name(name, found)
         if own is None:
             wanted = repr("codes") if name is None else f"{name + '.codes'!r} or {name!r}"
             raise InputError(f"{origin}: no tensor {wanted}; it has {tensors.listing(found)}")
         _check_scales(origin, own, found)
-    elif path.suffix == ".safetensors" and path.is_file():
+    elif path.suffix.lower() == ".safetensors" and path.is_file():
         kinds = tensors.entries(path)
         own = _codes_name(name, kinds)
         if own is not None and kinds[own][0] in _STORED:
             _check_scales(origin, own, kinds)
             found = _safetensors(path, origin, own, kinds, kind)
-    elif path.suffix == ".npy" and name is None and (codes := _npy(path)) is not None:
+    elif path.suffix.lower() == ".npy" and name is None and (codes := _npy(path)) is not None:
         found, own = {"codes": codes}, "codes"
     if found is None or own is None:
         tensor = tensors.load(path, name)

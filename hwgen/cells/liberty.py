@@ -133,13 +133,13 @@ def read_text(path: str | Path) -> tuple[str, bytes]:
         raise InputError(f"{path}: no such file; expected a Liberty file (.lib or .lib.gz)") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); expected a Liberty file") from None
-    if path.suffix == ".gz" or data.startswith(b"\x1f\x8b"):
+    if path.suffix.lower() == ".gz" or data.startswith(b"\x1f\x8b"):
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error):
             raise InputError(f"{path}: not a complete gzip file; expected compressed Liberty") from None
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     junk = _BINARY.search(text)

@@ -116,7 +116,7 @@ def command(
     lost: StorageError | None = None
     if save is not None:
         try:
-            write_bytes(save, saved(run, save.suffix))
+            write_bytes(save, saved(run, save.suffix.lower()))
         except StorageError as error:
             lost = error  # whether the results are right is said first
     outcome = run.as_dict()
@@ -136,7 +136,7 @@ def _check_save(file: Path | None) -> None:
     from sim.gemm import SAVED
 
     if file is not None:
-        if file.suffix not in SAVED:
+        if file.suffix.lower() not in SAVED:
             raise InputError(f"--save {str(file)!r}: must end in {' or '.join(SAVED)}")
         check_file(file)
 

@@ -43,6 +43,7 @@ def test_codes_and_scales_are_read(tmp_path: Path, suffix: str, name: str | None
     else:
         save_file(found, path)
     check(operands.from_file(path, name, "B"), Q, "mixfp4")
+    check(operands.from_file(path.rename(tmp_path / f"x{suffix.upper()}"), name, "B"), Q, "mixfp4")
 
 
 def test_scales_as_float8(tmp_path: Path) -> None:

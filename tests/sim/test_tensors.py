@@ -66,6 +66,8 @@ def test_load_npy(tmp_path, dtype):
         assert loaded.dtype == (np.float64 if dtype == np.float64 else np.float32)
         assert loaded.dtype.isnative
         assert loaded.flags.c_contiguous
+    (tmp_path / "x.npy").rename(tmp_path / "X.NPY")
+    np.testing.assert_array_equal(tensors.load(tmp_path / "X.NPY"), x)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

@@ -52,6 +52,16 @@ def test_files_of_codes(scale: np.float32 | None, tmp_path: Path) -> None:
         assert {*operand.stored("x")} == {"x.codes", "x.tensor_scale"}
 
 
+def test_endings_in_capitals(tmp_path: Path) -> None:
+    np.savez(tmp_path / "w.npz", codes=CODES)
+    np.save(tmp_path / "w.npy", CODES)
+    save_file({"codes": CODES}, tmp_path / "w.safetensors")
+    for path in [*tmp_path.iterdir()]:
+        capital = path.rename(path.with_suffix(path.suffix.upper()))
+        tensor = "codes" if path.suffix == ".safetensors" else None
+        np.testing.assert_array_equal(from_file(capital, tensor, "A", "e4m3").codes, CODES)
+
+
 def test_codes_under_other_names_and_types(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", CODES)
     np.save(tmp_path / "b.npy", CODES.view(ml_dtypes.float8_e4m3fn))  # which numpy stores as raw bytes

@@ -183,6 +183,11 @@ def test_several_files(tmp_path):
         found.check_for_synthesis(sequential=False)
 
 
+def test_a_byte_order_mark_is_none_of_the_text(tmp_path):
+    (tmp_path / "marked.lib").write_text(wrap(INVERTER), encoding="utf-8-sig")
+    assert list(reader.load(tmp_path / "marked.lib").cells) == ["INV"]
+
+
 def test_units_and_defaults(tmp_path):
     path = tmp_path / "u.lib"
     path.write_text(
