@@ -15,14 +15,14 @@ from sim.mutate.rtlil import ports
 
 __all__ = ["same_control"]
 
-_STEERS = re.compile(r"(\w+_)?(valid|first|last)|addend_held|enter|bubbles")
+_STEERS = re.compile(r"(\w+_)?(valid|first|last|fp4)|addend_held|enter|bubbles")
 """Registers of the control, by name; all others of a core hold data."""
 
 _ENTERS = re.compile(r"block\d+_enter(ing)?")
 """Inputs of elements by which a step enters the accumulation loop: in this cycle, or in the next one."""
 
-_TURNS = "_enable_result"
-"""End of the name of an element's input by which the slots of the loop move on."""
+_TURNS = ("_enable_result", "_enable_products")
+"""Ends of the names of an element's inputs by which the slots of the loop move on, and products in them."""
 
 _CUT = r"""
 import json, re, sys
@@ -76,7 +76,8 @@ def _miter(scope: str, steering: Sequence[int]) -> str:
     """Verilog that runs a core's control beside its mutant, with one and the same of everything else.
 
     The first cycle is a reset, out of any state. As long as no step has entered the accumulation loop since then, it is
-    all the same whether its slots move on: nothing is in them.
+    all the same whether its slots move on: nothing is in them. Nor are there any products, and the first step brings
+    its own.
     """
     header, body, differences = ["input clk"], [], []
     entering = [port.name[1:] for port in ports(scope) if _ENTERS.fullmatch(port.name[1:])]

@@ -24,8 +24,9 @@ from sim.mutate.relation import (
     GUESSES,
     Built,
     anticipated,
-    implied,
+    condition,
     in_range,
+    kept,
     largest_held,
     matters_with,
     with_result,
@@ -105,8 +106,12 @@ def _miter(
     and the same signal, which leaves little to prove. What it compares is outputs and, by their names, registers.
     """
     needed = [free.get(register, {}) for register in registers]
-    deciding = sorted({registers.index(other) for others in needed for other in others})
+    deciding = sorted({registers.index(other) for others in needed for other in others if other in registers})
     header, body, differences, compared = [], [], [], []
+
+    def holds(role: str, others: Mapping[str, bool]) -> list[str]:
+        return [f"({condition(registers, other, role)} == {value:d})" for other, value in others.items()]
+
     wires = {side: [f".{SELECT}({SELECT_WIDTH}'d{number})"] for number, side in enumerate(("faultless", "faulty"))}
     for port in ports(scope):
         name, span = port.name[1:], f"[{port.width - 1}:0]"
@@ -117,7 +122,7 @@ def _miter(
         body += [f"wire {span} {side}_{name};" for side in wires]
         role = re.fullmatch(r"(state|next)(\d+)", name)
         index = int(role[2]) if role else None
-        others = {registers.index(other): value for other, value in needed[index].items()} if index is not None else {}
+        others = needed[index] if index is not None else {}
         if port.is_input:
             value, same = name, f"faultless_{name}"
             if index in deciding:
@@ -126,11 +131,11 @@ def _miter(
                 header.append(f"input {span} {name}")
             if others:
                 header.append(f"input {span} other_{name}")
-                matters = " & ".join(f"CASE[{deciding.index(other)}] == {value:d}" for other, value in others.items())
+                matters = " & ".join(holds("faultless_state", others))
                 same = f"{matters} ? {same} : other_{name}"
             body += [f"assign faultless_{name} = {value};", f"assign faulty_{name} = {same};"]
         else:
-            conditions = [f"(faultless_next{other} == {value:d})" for other, value in others.items()]
+            conditions = holds("faultless_next", others)
             if name == "result__payload" and with_result(config):
                 conditions.append("faultless_result__valid")
             differences.append(" & ".join(["ranges", *conditions, f"(faultless_{name} != faulty_{name})"]))
@@ -142,11 +147,10 @@ def _miter(
             granted.append(f"{held[0]} <= {largest}")
             differences.append(f"ranges & !({following[0]} <= {largest})")
             compared.append(f"range of {name}")
-    for each, other in implied(config, registers):
-        one, needed_by_it = registers.index(each), registers.index(other)
-        granted.append(f"!faultless_state{one} || faultless_state{needed_by_it}")
-        differences.append(f"ranges & faultless_next{one} & !faultless_next{needed_by_it}")
-        compared.append(f"{each} without {other}")
+    granted += kept(config, registers, "faultless_state").values()
+    for claim, kept_after in kept(config, registers, "faultless_next").items():
+        differences.append(f"ranges & !({kept_after})")
+        compared.append(claim)
     lines = [
         f"module miter({', '.join([*header, f'output [{len(compared) - 1}:0] differ'])});",
         f"localparam [{max(len(deciding), 1) - 1}:0] CASE = `CASE;",
@@ -160,23 +164,33 @@ def _miter(
     return "\n".join(lines), 1 << len(deciding), compared
 
 
-def _verdicts(directory: Path, questions: Sequence[str]) -> list[bool]:
-    """For parts of the outputs of the case at hand, whether they are proven to be zero always."""
-    each = "; ".join(f"restore; {part}; iprove" for part in questions)
-    answer = run(directory, ABC, "-c", f"read_aiger case.aig; strash; backup; {each}")
-    found = re.findall(r"^(UNSATISFIABLE|SATISFIABLE|UNDECIDED)\b", answer, re.M)
-    if len(found) != len(questions):
-        raise ToolError(f"proof of equivalence failed: ABC has {len(found)} answers to {len(questions)} questions")
-    return [verdict == "UNSATISFIABLE" for verdict in found]
+_PARTS = 8
+"""Into how many parts outputs are divided where they are not proven together."""
+
+
+def _proven(directory: Path, first: int, count: int) -> bool:
+    """Whether outputs of the case at hand, ``count`` from the ``first`` on, are proven to be zero always."""
+    answer = run(directory, ABC, "-c", f"read_aiger case.aig; strash; cone -O {first} -R {count}; orpos; iprove")
+    verdict = re.search(r"^(UNSATISFIABLE|SATISFIABLE|UNDECIDED)\b", answer, re.M)
+    if verdict is None:
+        raise ToolError("proof of equivalence failed: ABC gives no answer")
+    return verdict[1] == "UNSATISFIABLE"
 
 
 def _not_zero(directory: Path, case: int, count: int) -> list[int]:
     """Which of the outputs of a case are not proven to be zero always."""
     run(directory, sys.executable, "-c", _TO_AIGER, str(case))
-    if all(_verdicts(directory, ["orpos"])):
-        return []
-    each = _verdicts(directory, [f"cone -O {output}" for output in range(count)])
-    return [output for output, zero in enumerate(each) if not zero]
+    found, asked = [], [range(count)]
+    while asked:
+        some = asked.pop()
+        if _proven(directory, some.start, len(some)):
+            continue
+        if len(some) == 1:
+            found.append(some.start)
+        else:
+            size = -(-len(some) // _PARTS)
+            asked += [some[start : start + size] for start in range(0, len(some), size)]
+    return sorted(found)
 
 
 def _closed(

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 
 from hwgen.config import ELEMENT_REGISTERS, LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.config.quantiser import QUANTISER_REGISTERS, QuantiserConfig
 from hwgen.formats.unscaled import HIGHEST_PRODUCT, SCALE
 from hwgen.rtl.accumulate.aligned_sum import Windows
-from hwgen.rtl.accumulate.products import ProductWindows
+from hwgen.rtl.accumulate.products import ProductWindows, product_layout
 from hwgen.rtl.accumulate.terms import emax_layout, terms_layout
+from hwgen.rtl.decode.operand import operand_layout
 from hwgen.rtl.lanes import lanes
 
 __all__ = [
     "GUESSES",
     "Built",
     "anticipated",
-    "implied",
+    "condition",
     "in_range",
+    "kept",
     "largest_held",
     "matters_with",
     "with_result",
@@ -33,6 +36,8 @@ _QUANTISED = re.compile(rf"({'|'.join(QUANTISER_REGISTERS)})_\w+")
 _RESULT = "result__valid"
 """In a flat design a register has the name of the port that it is connected to."""
 _RATE = re.compile(r"\w+_(half(_terms|_exponents)?|(?P<fp4>fp4))")
+_TERM = re.compile(r"compared_(magnitude|distance|sign)\d+")
+_SCALES = re.compile(r"(?P<stage>decoded|tree|sums)_(?P<side>[ab])\d+(?P<alone>_scales)?")
 _EDGE = re.compile(r"element\d+_\d+_(first|half|half_terms|half_exponents|[ab]_late)")
 
 
@@ -76,13 +81,16 @@ what it holds may matter at one rate only even where no step is.
 
 
 def matters_with(
-    config: Built, register: str, registers: Collection[str], there: bool = True, half: bool | None = None
+    config: Built, register: str, registers: Sequence[str], there: bool = True, half: bool | None = None
 ) -> dict[str, bool]:
-    """What single-bit registers hold where the content of another one is read; empty if nothing says that.
+    """What other bits hold where the content of a register is read; empty if nothing says that.
 
     Data registers of a step matter where the step is valid, that of C where it holds one. With exact numerics
     the registers behind the accumulator hold results only. Those of a quantiser matter where there is a block. With a
-    slot a register may matter at the one rate only, or at the other.
+    slot a register may matter at the one rate only, or at the other. In a loop of several cycles terms matter where
+    they are not shifted out: a bubble takes along what was there before.
+
+    The bits are registers of one bit, or ``&name``, whether all bits of a longer one are set, see `condition`.
 
     Parameters
     ----------
@@ -115,10 +123,19 @@ def matters_with(
     if config.exact and name == "result__payload":
         found.append(_RESULT)
     conditions = {other: True for other in found if there and other in registers and other != register}
+    scope = register.partition(" ")[0].removesuffix(name)
+    term = _TERM.fullmatch(name) if config.slotted and not half else None
+    if term and term[1] == "sign":
+        half = False
+    elif term:
+        half = None  # at half the rate it is zero, and read
+        if condition(registers, f"&{scope}compared_ahead", ""):
+            conditions[f"&{scope}compared_ahead"] = False
     if half is not None and not name.endswith(("_valid", "_last")):
         rates = {other: _at_half(config, other, stage) for other in registers if other != register}
         said = [(other, held == half) for other, held in rates.items() if held is not None]
-        conditions |= dict(said[:1])
+        # Of several that say it the one beside the register is what it is read with.
+        conditions |= dict(sorted(said, key=lambda pair: not pair[0].startswith(scope))[:1])
     return conditions
 
 
@@ -129,26 +146,6 @@ def _at_half(config: TensorCoreConfig, register: str, stage: str | None) -> bool
     if stage is None or match is None or _stage(config, name) != stage:
         return None
     return match["fp4"] is None
-
-
-def implied(config: Built, registers: Collection[str]) -> list[tuple[str, str]]:
-    """Pairs of single-bit registers of which the second is set wherever the first is.
-
-    Where it is known a cycle ahead that a step enters the loop, the step is there when it does.
-
-    Parameters
-    ----------
-    config
-        The core, or the quantiser.
-    registers
-        Names of all, see `matters_with`.
-    """
-    if isinstance(config, QuantiserConfig) or config.exact or not config.foresees:
-        return []
-    before = [stage for stage in config.pipeline if stage not in LOOP_REGISTERS]
-    valid = f"{before[-1]}_valid"
-    enters = [name for name in registers if name == "enter" or name.endswith(".accumulate_enter")]
-    return [(name, valid) for name in enters] if valid in registers else []
 
 
 def _decoded(config: TensorCoreConfig) -> list[str]:
@@ -286,6 +283,87 @@ def word(registers: Sequence[str], name: str, role: str) -> tuple[str, int] | No
         found.insert(0, f"{role}{index}")
         bit = high + 1
     return (f"{{{', '.join(found)}}}", bit) if found else None
+
+
+def condition(registers: Sequence[str], name: str, role: str) -> str | None:
+    """Verilog of a register of one bit, or of ``&name``, all bits of a longer one; None if it is not there.
+
+    Parameters are those of `word`.
+    """
+    found = word(registers, name.removeprefix("&"), role)
+    return found and (f"(&{found[0]})" if name.startswith("&") else found[0])
+
+
+def kept(config: Built, registers: Sequence[str], role: str) -> dict[str, str]:
+    """Verilog conditions on registers of control, and by it on others, that every cycle keeps; by what they claim.
+
+    - Where it is known a cycle ahead that a step enters the loop, the step is there when it does.
+    - In a step at half the rate significands of block scales are zero, and in others the products at half the rate.
+    - Where no step is in a stage, it says the rate of the step that left it last, and so does the next stage.
+
+    Parameters
+    ----------
+    config
+        The core, or the quantiser.
+    registers, role
+        As of `word`.
+    """
+    if isinstance(config, QuantiserConfig) or config.exact:
+        return {}
+    held = {name: f"{role}{index}" for index, name in enumerate(registers)}
+    found = {}
+    before = [stage for stage in config.pipeline if stage not in LOOP_REGISTERS]
+    if config.foresees and f"{before[-1]}_valid" in held:
+        for name in held:
+            if name == "enter" or name.endswith(".accumulate_enter"):
+                found[f"{name} without a step"] = f"!{held[name]} || {held[f'{before[-1]}_valid']}"
+    rates = [stage for stage in config.pipeline if f"{stage}_fp4" in held]
+    for stage in rates:
+        valid, fp4 = held.get(f"{stage}_valid"), held[f"{stage}_fp4"]
+        for name in registers if valid else ():
+            if _at_rest(config, name, stage):
+                found[f"{name} at half the rate"] = f"!{valid} || {fp4} || {held[name]} == 0"
+        for name in registers:
+            if _is_product(config, name, stage):
+                found[f"{name} in FP4"] = f"!{fp4} || {held[name]} == 0"
+    for stage, later in pairwise(stage for stage in rates if stage in before):
+        if valid := held.get(f"{stage}_valid"):
+            found[f"rate of {later}"] = f"{valid} || {held[f'{stage}_fp4']} == {held[f'{later}_fp4']}"
+    return found
+
+
+def _is_product(config: TensorCoreConfig, register: str, stage: str) -> bool:
+    """Whether a register holds bits of products at half the rate of the step in this stage, but no distances."""
+    name, _, span = register.partition(" ")
+    match = re.fullmatch(rf"{stage}_products\d+", name.rpartition(".")[2])
+    if match is None:
+        return False
+    if stage != "compared":
+        return True
+    high, low = map(int, span.strip("[]").split(":")) if span else (product_layout(config).size, 0)
+    size, magnitude = product_layout(config).size, product_layout(config)["magnitude"]
+    return all(magnitude.offset <= bit % size < magnitude.offset + magnitude.width for bit in (low, high))
+
+
+def _at_rest(config: TensorCoreConfig, register: str, stage: str) -> bool:
+    """Whether a register holds a significand of a scale, or some of its bits, of the step in this stage."""
+    name, _, span = register.partition(" ")
+    name = name.rpartition(".")[2]
+    if name == "factors_significands":
+        return stage == "factors"
+    match = _SCALES.fullmatch(name)
+    if match is None or match["stage"] != stage:
+        return False
+    scales = operand_layout(config, match["side"])["scales"]
+    high, low = map(int, span.strip("[]").split(":")) if span else (scales.shape.size, 0)
+    for group in range(config.groups):
+        place = scales.shape[group]
+        if "significand" in dict(place.shape):
+            field = place.shape["significand"]
+            base = place.offset + field.offset + (0 if match["alone"] else scales.offset)
+            if base <= low and high < base + field.width:
+                return True
+    return False
 
 
 def anticipated(config: Built, registers: Sequence[str]) -> list[str]:

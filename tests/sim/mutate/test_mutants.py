@@ -8,7 +8,9 @@ import pytest
 
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.formats.unscaled import HIGHEST_PRODUCT, SCALE
+from hwgen.rtl.accumulate.products import product_layout
 from hwgen.rtl.accumulate.terms import emax_layout
+from hwgen.rtl.decode.operand import operand_layout
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design
@@ -19,7 +21,7 @@ from sim.mutate.design import planted
 from sim.mutate.engine import MutantEngine
 from sim.mutate.equivalence import equivalent, proven
 from sim.mutate.operators import OPERATORS, mutants
-from sim.mutate.relation import implied, in_range, matters_with
+from sim.mutate.relation import condition, in_range, kept, matters_with
 from sim.mutate.report import Outcome, as_dict, tables
 from sim.mutate.rtlil import cells, lowered
 from sim.mutate.run import sample
@@ -296,9 +298,73 @@ def test_operands_are_exchanged_where_that_is_a_fault():
 def test_a_step_that_enters_is_there():
     """Where it is known a cycle ahead, and only there."""
     registers = ["enter", "element0_0.accumulate_enter", "operands_valid", "element0_0.accumulate.enter_other"]
-    assert implied(RING, registers) == [("enter", "operands_valid"), ("element0_0.accumulate_enter", "operands_valid")]
-    assert implied(RING, registers[:2]) == []
-    assert implied(CONFIG, registers) == []
+    assert [*kept(RING, registers, "state").values()] == ["!state0 || state2", "!state1 || state2"]
+    assert kept(RING, registers[:2], "state") == {}
+    assert kept(CONFIG, registers, "state") == {}
+
+
+GROUPS = replace(SLOTTED, groups=2, pipeline=("decoded", "factors", "compared"))
+
+
+def test_what_rests_at_one_rate_is_taken_for_granted():
+    """Significands of scales at half the rate, products in steps of FP4; and the rate of a stage without a step."""
+    scale = operand_layout(GROUPS, "a")["scales"]
+    low = scale.offset + scale.shape[1].offset + scale.shape[1].shape["significand"].offset
+    product = product_layout(GROUPS)
+    held = [
+        *(f"{stage}_{flag}" for stage in ("decoded", "factors") for flag in ("valid", "fp4")),
+        f"decoded_a0 [{low}:{low}]",
+        f"decoded_a0 [{low - 1}:{low - 1}]",
+        "element0_0.scale0.factors_significands [3:3]",
+        "element0_0.factors_products0 [9:9]",
+        f"element0_0.accumulate.compared_products0 [{product.size}:{product.size}]",
+        f"element0_0.accumulate.compared_products0 [{product['distance'].offset}:{product['distance'].offset}]",
+        "compared_fp4",
+        "element0_0.accumulate.compared_products1 [0:0]",
+    ]
+    assert kept(GROUPS, held, "next") == {
+        f"{held[4]} at half the rate": "!next0 || next1 || next4 == 0",
+        f"{held[6]} at half the rate": "!next2 || next3 || next6 == 0",
+        f"{held[7]} in FP4": "!next3 || next7 == 0",
+        f"{held[8]} in FP4": "!next10 || next8 == 0",
+        f"{held[11]} in FP4": "!next10 || next11 == 0",
+        "rate of factors": "next0 || next1 == next3",
+    }
+
+
+def test_a_term_matters_where_it_is_not_shifted_out():
+    """A bubble takes along what was there before, at either rate; a sign is not read at half the rate."""
+    beside = "element0_0.accumulate."
+    held = [f"{beside}compared_{name}" for name in ("ahead [0:0]", "ahead [1:1]", "half", "magnitude0", "sign1")]
+    held.insert(0, "compared_fp4")
+    shifted, rate = {f"&{beside}compared_ahead": False}, {f"{beside}compared_half": False}
+    for there, half in ((True, None), (False, False), (True, False)):
+        assert matters_with(GROUPS, held[4], held, there, half) == shifted
+        assert matters_with(GROUPS, held[5], held, there, half) == rate
+    assert matters_with(GROUPS, held[4], held, False, True) == {f"{beside}compared_half": True}
+    assert matters_with(GROUPS, held[4], held[:1], False, False) == {}
+    assert condition(held, f"&{beside}compared_ahead", "state") == "(&{state2, state1})"
+    assert condition(held, held[0], "next") == "next0"
+
+
+@pytest.mark.in_full
+def test_faults_that_a_core_with_two_blocks_and_a_slot_does_not_show():
+    """A sign of FP4 in a step at half the rate, a register that loads without a step, a turn of the empty loop."""
+    config = replace(GROUPS, name="groups", a="nvfp4", b="nvfp4", dot="merged")
+    modules = design(TensorCore, config, "core")
+    texts = lowered(modules, "core")
+    every = mutants(texts, lowered(modules, "core", clean=True), 0)
+
+    def planted_in(module, detail, **connections):
+        """Mutants of the cells with such connections."""
+        found = {cell.name for cell in cells(texts[module]) if connections.items() <= cell.connections.items()}
+        return [m for m in every if m.module == module and m.cell in found and m.detail == detail]
+
+    gate = {"A": "{ \\half \\half \\half \\half }"}
+    loads = planted_in("core", "B ignored", A="\\step__ready", B="\\decoded_valid")
+    (turn,) = planted_in("core", "1'0 of B off by one", A="\\bubbles_later")
+    sign = planted_in("operand_decoder", "A cut to 3 bits", **gate)[0]
+    assert [equivalent(config, texts, mutant) for mutant in (turn, sign, loads[2])] == ["core"] * 3
 
 
 def test_anticipated_zeros_are_taken_for_granted(ring):
