@@ -22,7 +22,7 @@ from hwgen.rtl.decode.operand import (
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block, add_child, held_apart
 
-__all__ = ["TensorCore", "addend_layout", "result_layout", "step_layout"]
+__all__ = ["TensorCore", "addend_layout", "read_layout", "result_layout", "step_layout"]
 
 
 def _rows_layout(config: TensorCoreConfig, side: str, scale_width: int) -> data.StructLayout:
@@ -55,6 +55,21 @@ def step_layout(config: TensorCoreConfig) -> data.StructLayout:
             **further,
         }
     )
+
+
+def read_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
+    """Layout of what is read of an operand of a step, as `step_layout` has it: codes, scales, and with a slot its rate.
+
+    Bit 7 of a scale is missing where it is not read. ``half``, ``element_type`` and ``half_scale`` go to the operand
+    decoders, one ``half_scale`` to each.
+    """
+    fields = dict(_rows_layout(config, side, config.form(side).scale_width))
+    shapes = {name: field.shape for name, field in fields.items()}
+    if config.slotted:
+        shapes |= {"half": 1, "element_type": TYPE_BITS}
+    if config.half_scaled:
+        shapes["half_scale"] = data.ArrayLayout(unsigned(SCALE.width), config.rows if side == "a" else config.columns)
+    return data.StructLayout(shapes)
 
 
 def addend_layout(config: TensorCoreConfig) -> data.ArrayLayout:
@@ -187,13 +202,7 @@ class TensorCore(Block):
     def _read(self, m: Module, side: str) -> data.View:
         """Codes and scales of an operand: bit 7 of a scale goes no further where it is not read."""
         sent = getattr(self.step.payload, side)
-        fields = dict(_rows_layout(self.config, side, self.config.form(side).scale_width))
-        shapes = {name: field.shape for name, field in fields.items()}
-        if self.config.slotted:
-            shapes |= {"half": 1, "element_type": TYPE_BITS}
-        if self.config.half_scaled:
-            shapes["half_scale"] = data.ArrayLayout(unsigned(SCALE.width), len(sent.codes))
-        read = Signal(data.StructLayout(shapes), name=side)
+        read = Signal(read_layout(self.config, side), name=side)
         m.d.comb += read.codes.eq(sent.codes)
         if self.config.slotted:
             m.d.comb += [

@@ -10,9 +10,9 @@ from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.formats.unscaled import HIGHEST_PRODUCT, SCALE
 from hwgen.rtl.accumulate.products import product_layout
 from hwgen.rtl.accumulate.terms import emax_layout
-from hwgen.rtl.decode.operand import operand_layout
+from hwgen.rtl.decode.operand import late_layout, operand_layout
 from hwgen.rtl.lane_array import LaneArray
-from hwgen.rtl.tensor_core import TensorCore
+from hwgen.rtl.tensor_core import TensorCore, read_layout
 from hwgen.verilog import design
 from sim.engines import available
 from sim.mutate.campaign import killer, situations
@@ -307,28 +307,33 @@ GROUPS = replace(SLOTTED, groups=2, pipeline=("decoded", "factors", "compared"))
 
 
 def test_what_rests_at_one_rate_is_taken_for_granted():
-    """Significands of scales at half the rate, products in steps of FP4; and the rate of a stage without a step."""
-    scale = operand_layout(GROUPS, "a")["scales"]
+    """Significands of scales at half the rate; elements and products in FP4; and the rate of a stage without a step."""
+    config = replace(GROUPS, pipeline=("operands", "decoded", "tree", "factors", "compared"))
+    row, product, half = (operand_layout(config, "a"), product_layout(config), read_layout(config, "b")["half"].offset)
+    scale, slots, late = row["scales"], row["slots"].offset, late_layout(config, "b")
     low = scale.offset + scale.shape[1].offset + scale.shape[1].shape["significand"].offset
-    product = product_layout(GROUPS)
-    held = [
-        *(f"{stage}_{flag}" for stage in ("decoded", "factors") for flag in ("valid", "fp4")),
-        f"decoded_a0 [{low}:{low}]",
-        f"decoded_a0 [{low - 1}:{low - 1}]",
-        "element0_0.scale0.factors_significands [3:3]",
-        "element0_0.factors_products0 [9:9]",
-        f"element0_0.accumulate.compared_products0 [{product.size}:{product.size}]",
-        f"element0_0.accumulate.compared_products0 [{product['distance'].offset}:{product['distance'].offset}]",
-        "compared_fp4",
-        "element0_0.accumulate.compared_products1 [0:0]",
-    ]
-    assert kept(GROUPS, held, "next") == {
-        f"{held[4]} at half the rate": "!next0 || next1 || next4 == 0",
-        f"{held[6]} at half the rate": "!next2 || next3 || next6 == 0",
-        f"{held[7]} in FP4": "!next3 || next7 == 0",
-        f"{held[8]} in FP4": "!next10 || next8 == 0",
-        f"{held[11]} in FP4": "!next10 || next11 == 0",
-        "rate of factors": "next0 || next1 == next3",
+    stages = ("operands", "decoded", "tree", "factors")
+    flags = [f"{stage}_{flag}" for stage in stages for flag in ("valid", "fp4")]
+    claims = {
+        f"decoded_a0 [{low}:{low}]": ("at half the rate", "!next2 || next3 || {} == 0"),
+        "tree_b0_scales [3:0]": ("at half the rate", "!next4 || next5 || {} == 0"),
+        "element0_0.scale0.factors_significands [3:3]": ("at half the rate", "!next6 || next7 || {} == 0"),
+        f"decoded_a0 [{slots + 4}:{slots}]": ("in FP4", "!next3 || {} == 1"),
+        f"decoded_a0 [{slots + 14}:{slots + 14}]": ("in FP4", "!next3 || {} == 1"),
+        "tree_b0_slots [7:5]": ("in FP4", "!next5 || {} == 2"),
+        "element0_0.dot1.products [9:9]": ("in FP4", "!next5 || {} == 0"),
+        "element0_0.product_exponents.tree_live1": ("in FP4", "!next5 || {} == 0"),
+        "element0_0_b_late [7:7]": ("in FP4", "!next7 || {} == 0"),
+        "element0_0.factors_products0 [9:9]": ("in FP4", "!next7 || {} == 0"),
+        f"element0_0.accumulate.compared_products0 [{product.size}:{product.size}]": ("in FP4", "!next8 || {} == 0"),
+        "element0_0.accumulate.compared_products0 [13:9]": ("in FP4", "!next8 || {} == 31"),
+    }
+    others = [f"decoded_a0 [{low - 1}:{low - 1}]", f"element0_0_b_late [{late.size - 1}:{late.size - 1}]"]
+    held = [*flags, "compared_fp4", *claims, f"operands_b [{half}:{half}]", *others]
+    assert kept(config, held, "next") == {
+        **{f"{name} {when}": claim.format(f"next{held.index(name)}") for name, (when, claim) in claims.items()},
+        **{f"rate of {stages[n + 1]}": f"next{2 * n} || next{2 * n + 1} == next{2 * n + 3}" for n in range(3)},
+        "rate of b": f"!next0 || next{9 + len(claims)} != next1",
     }
 
 
