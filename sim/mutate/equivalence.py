@@ -156,7 +156,9 @@ def _miter(
         f"localparam [{max(len(deciding), 1) - 1}:0] CASE = `CASE;",
         *body,
         *(f"scope {side}({', '.join(connections)});" for side, connections in wires.items()),
-        f"wire ranges = {' & '.join(f'({term})' for term in granted) or 1};",
+        f"wire [{len(granted)}:0] granted;",
+        *(f"assign granted[{number}] = {term};" for number, term in enumerate([*granted, "1"])),
+        "wire ranges = &granted;",  # one term of many would be too deep for Yosys
         *(f"assign differ[{number}] = {difference};" for number, difference in enumerate(differences)),
         "endmodule",
         "",

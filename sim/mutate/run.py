@@ -84,11 +84,12 @@ CORES = (
             *(("opt1", "booth"), ("mixfp4-mx-multi", "merged")),
         )
     ),
+    replace(NAMED["mixfp4-multi-blackwell"], name="mixfp4-multi-blackwell-merged", rows=1, columns=1, dot="merged"),
 )
-"""Cores that have all micro-architectures, numerics, accumulators, slots and registers, and loops of 1 to 5 cycles.
+"""Cores that have all micro-architectures, numerics, accumulators, slots and registers.
 
-Their formats have scales with factors, powers of two, many kinds of elements, infinities, shifted sub-groups, and no
-scale. One core has scales at half the rate, too.
+Their loops take 1 to 6 cycles, and their steps have 1, 2 or 4 blocks. Their formats have scales with factors, powers of
+two, many kinds of elements, infinities, shifted sub-groups, and no scale. One core has scales at half the rate, too.
 """
 
 
