@@ -18,6 +18,7 @@ from hwgen.rtl.lane_array import LaneArray
 from hwgen.verilog import design
 from sim.mutate.control import same_control
 from sim.mutate.design import SELECT, SELECT_WIDTH, planted
+from sim.mutate.kept import kept
 from sim.mutate.operators import Mutant
 from sim.mutate.prover import ABC, run
 from sim.mutate.relation import (
@@ -26,7 +27,6 @@ from sim.mutate.relation import (
     anticipated,
     condition,
     in_range,
-    kept,
     largest_held,
     matters_with,
     with_result,
@@ -96,6 +96,13 @@ for command in (
 """
 
 
+def _claims(config: Built, module: str, registers: Sequence[str], role: str) -> dict[str, str]:
+    """Verilog of what registers keep from one cycle to the next, by what is claimed; parameters as of `kept`."""
+    held = {name: (word(registers, name, role), largest) for name, largest in largest_held(config, module).items()}
+    ranges = {f"range of {name}": f"{found[0]} <= {largest}" for name, (found, largest) in held.items() if found}
+    return ranges | kept(config, registers, role)
+
+
 def _miter(
     scope: str, registers: Sequence[str], config: Built, module: str, free: Mapping[str, Mapping[str, bool]]
 ) -> tuple[str, int, list[str]]:
@@ -140,17 +147,11 @@ def _miter(
                 conditions.append("faultless_result__valid")
             differences.append(" & ".join(["ranges", *conditions, f"(faultless_{name} != faulty_{name})"]))
             compared.append(name if index is None else registers[index])
-    granted = [*in_range(config, module), *anticipated(config, registers)]
-    for name, largest in largest_held(config, module).items():
-        held, following = (word(registers, name, f"faultless_{role}") for role in ("state", "next"))
-        if held and following:
-            granted.append(f"{held[0]} <= {largest}")
-            differences.append(f"ranges & !({following[0]} <= {largest})")
-            compared.append(f"range of {name}")
-    granted += kept(config, registers, "faultless_state").values()
-    for claim, kept_after in kept(config, registers, "faultless_next").items():
-        differences.append(f"ranges & !({kept_after})")
-        compared.append(claim)
+    claims = _claims(config, module, registers, "faultless_next")
+    differences += [f"ranges & !({claim})" for claim in claims.values()]
+    compared += claims
+    taken = _claims(config, module, registers, "faultless_state").values()
+    granted = [*in_range(config, module), *anticipated(config, registers), *taken]
     lines = [
         f"module miter({', '.join([*header, f'output [{len(compared) - 1}:0] differ'])});",
         f"localparam [{max(len(deciding), 1) - 1}:0] CASE = `CASE;",

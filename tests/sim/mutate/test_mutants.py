@@ -20,8 +20,9 @@ from sim.mutate.control import same_control
 from sim.mutate.design import planted
 from sim.mutate.engine import MutantEngine
 from sim.mutate.equivalence import equivalent, proven
+from sim.mutate.kept import kept
 from sim.mutate.operators import OPERATORS, mutants
-from sim.mutate.relation import condition, in_range, kept, matters_with
+from sim.mutate.relation import condition, in_range, matters_with
 from sim.mutate.report import Outcome, as_dict, tables
 from sim.mutate.rtlil import cells, lowered
 from sim.mutate.run import sample
