@@ -11,6 +11,7 @@ from amaranth.lib import data
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.config.quantiser import QuantiserConfig
 from hwgen.rtl.accumulate.products import product_layout
+from hwgen.rtl.accumulate.terms import terms_layout
 from hwgen.rtl.decode.operand import late_layout, operand_layout
 from hwgen.rtl.decode.unscaled import SLOT
 from hwgen.rtl.tensor_core import read_layout
@@ -96,6 +97,10 @@ def _of_products(config: TensorCoreConfig, register: str) -> tuple[str, int] | N
             return "decoded" if match["decoded"] else "factors", _resting(SLOT, register, slots.offset)
         own = [fields[each] for each in ("significands", "half_scale") if each in fields]
         return ("decoded", 0) if match["decoded"] and _within(register, own) else None
+    if name == "accumulate_terms":
+        products = terms_layout(config)["products"]
+        resting = _resting(product_layout(config), register, products.offset)
+        return ("terms", resting) if _within(register, [products]) else None
     if match := _PRODUCTS.fullmatch(name):
         if match["stage"] == "compared":
             return match["stage"], _resting(product_layout(config), register)

@@ -9,7 +9,7 @@ import pytest
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.formats.unscaled import HIGHEST_PRODUCT, SCALE
 from hwgen.rtl.accumulate.products import product_layout
-from hwgen.rtl.accumulate.terms import emax_layout
+from hwgen.rtl.accumulate.terms import emax_layout, terms_layout
 from hwgen.rtl.decode.operand import late_layout, operand_layout
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore, read_layout
@@ -309,11 +309,12 @@ GROUPS = replace(SLOTTED, groups=2, pipeline=("decoded", "factors", "compared"))
 
 def test_what_rests_at_one_rate_is_taken_for_granted():
     """Significands of scales at half the rate; elements and products in FP4; and the rate of a stage without a step."""
-    config = replace(GROUPS, pipeline=("operands", "decoded", "tree", "factors", "compared"))
+    stages = ("operands", "decoded", "tree", "factors", "terms")
+    config = replace(GROUPS, pipeline=(*stages, "compared"))
     row, product, half = (operand_layout(config, "a"), product_layout(config), read_layout(config, "b")["half"].offset)
     scale, slots, late = row["scales"], row["slots"].offset, late_layout(config, "b")
     low = scale.offset + scale.shape[1].offset + scale.shape[1].shape["significand"].offset
-    stages = ("operands", "decoded", "tree", "factors")
+    term = terms_layout(config)["products"].offset
     flags = [f"{stage}_{flag}" for stage in stages for flag in ("valid", "fp4")]
     claims = {
         f"decoded_a0 [{low}:{low}]": ("at half the rate", "!next2 || next3 || {} == 0"),
@@ -326,15 +327,17 @@ def test_what_rests_at_one_rate_is_taken_for_granted():
         "element0_0.product_exponents.tree_live1": ("in FP4", "!next5 || {} == 0"),
         "element0_0_b_late [7:7]": ("in FP4", "!next7 || {} == 0"),
         "element0_0.factors_products0 [9:9]": ("in FP4", "!next7 || {} == 0"),
-        f"element0_0.accumulate.compared_products0 [{product.size}:{product.size}]": ("in FP4", "!next8 || {} == 0"),
-        "element0_0.accumulate.compared_products0 [13:9]": ("in FP4", "!next8 || {} == 31"),
+        f"element0_0.accumulate_terms [{term + 14}:{term + 13}]": ("in FP4", "!next9 || {} == 1"),
+        f"element0_0.accumulate.compared_products0 [{product.size}:{product.size}]": ("in FP4", "!next10 || {} == 0"),
+        "element0_0.accumulate.compared_products0 [13:9]": ("in FP4", "!next10 || {} == 31"),
     }
-    others = [f"decoded_a0 [{low - 1}:{low - 1}]", f"element0_0_b_late [{late.size - 1}:{late.size - 1}]"]
+    others = ["element0_0.accumulate_terms [0:0]", f"decoded_a0 [{low - 1}:{low - 1}]"]
+    others += [f"element0_0_b_late [{late.size - 1}:{late.size - 1}]"]
     held = [*flags, "compared_fp4", *claims, f"operands_b [{half}:{half}]", *others]
     assert kept(config, held, "next") == {
         **{f"{name} {when}": claim.format(f"next{held.index(name)}") for name, (when, claim) in claims.items()},
-        **{f"rate of {stages[n + 1]}": f"next{2 * n} || next{2 * n + 1} == next{2 * n + 3}" for n in range(3)},
-        "rate of b": f"!next0 || next{9 + len(claims)} != next1",
+        **{f"rate of {stages[n + 1]}": f"next{2 * n} || next{2 * n + 1} == next{2 * n + 3}" for n in range(4)},
+        "rate of b": f"!next0 || next{11 + len(claims)} != next1",
     }
 
 
