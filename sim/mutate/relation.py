@@ -15,18 +15,23 @@ from hwgen.rtl.lanes import lanes
 
 __all__ = [
     "GUESSES",
+    "Bits",
     "Built",
     "anticipated",
     "condition",
     "in_range",
     "largest_held",
     "matters_with",
+    "parsed",
     "with_result",
     "word",
 ]
 
 Built = TensorCoreConfig | QuantiserConfig
 """What mutants are planted into."""
+
+Bits = tuple[int, int] | None
+"""Highest and lowest bit of what was cut out of a register; None if it is whole."""
 
 _STAGE = re.compile(rf"({'|'.join(PIPELINE_REGISTERS)})_\w+")
 _QUANTISED = re.compile(rf"({'|'.join(QUANTISER_REGISTERS)})_\w+")
@@ -35,6 +40,14 @@ _RESULT = "result__valid"
 _RATE = re.compile(r"\w+_(half(_terms|_exponents)?|(?P<fp4>fp4))")
 _TERM = re.compile(r"compared_(magnitude|distance|sign)\d+")
 _EDGE = re.compile(r"element\d+_\d+_(first|half|half_terms|half_exponents|[ab]_late)")
+
+
+def parsed(register: str) -> tuple[str, str, Bits]:
+    """Where a register of a flat design is, ``element0_0.``; its name there; and what of it this is."""
+    path, _, span = register.partition(" ")
+    high, _, low = span.strip("[]").partition(":")
+    name = path.rpartition(".")[2]
+    return path.removesuffix(name), name, (int(high), int(low)) if span else None
 
 
 def _stage(config: TensorCoreConfig, name: str) -> str | None:
@@ -101,7 +114,7 @@ def matters_with(
     half
         It matters in steps at this rate only, half or not; None is any.
     """
-    name = register.partition(" ")[0].rpartition(".")[2]
+    scope, name, _ = parsed(register)
     found = []
     if isinstance(config, QuantiserConfig):
         match = _QUANTISED.fullmatch(name)
@@ -119,7 +132,6 @@ def matters_with(
     if config.exact and name == "result__payload":
         found.append(_RESULT)
     conditions = {other: True for other in found if there and other in registers and other != register}
-    scope = register.partition(" ")[0].removesuffix(name)
     term = _TERM.fullmatch(name) if config.slotted and not half else None
     if term and term[1] == "sign":
         half = False
