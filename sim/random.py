@@ -80,7 +80,7 @@ def sums(config: TensorCoreConfig, a: _Stored, b: _Stored) -> NDArray[np.float64
     x, y = (np.nan_to_num(form.scale.table[scales]) for _, scales in (a, b))
     (element,) = form.elements
     products = golden.additive_products(element, a[0][:, :, None], b[0][:, None])
-    by_block = products.reshape(*products.shape[:-1], -1, config.a.size).sum(axis=-1)
+    by_block = products.reshape(*products.shape[:-1], products.shape[-1] // config.a.size, config.a.size).sum(axis=-1)
     return np.asarray((by_block * x[:, :, None] * y[:, None]).sum(axis=-1))
 
 

@@ -294,6 +294,13 @@ class BlockFormat:
         return tuple(tuple(h << bits.bit_count() for h in tables[0]) for bits in range(1 << len(self.shifts)))
 
     @cached_property
+    def nans(self) -> frozenset[int]:
+        """Where NaN is in the tables of `integers`, one behind the other. What lanes multiply there is never seen."""
+        tables = self.elements if self.tagged else self.elements * len(self.integers)
+        size = 1 << self.code_width
+        return frozenset(size * number + code for number, element in enumerate(tables) for code in element.nans)
+
+    @cached_property
     def largest(self) -> int:
         """Largest abs(h) of all elements."""
         return max(abs(h) for table in self.integers for h in table)

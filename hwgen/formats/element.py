@@ -35,7 +35,7 @@ class ElementFormat:
         Bits behind the point of the integers that hardware multiplies, see Notes. It says what the exponent of a block
         counts: those of MX have the exponent of the scale alone.
     nans
-        Codes that are NaN. Their values are given as 0, which is what lanes multiply; the result is NaN all the same.
+        Codes that are NaN. Their values are given as 0; lanes multiply anything, since the result is NaN.
     infinities
         Codes that are infinite, of the sign that their top bit is. Their values are given as 0, too; wires of their own
         say what they are.

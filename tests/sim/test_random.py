@@ -7,7 +7,7 @@ import pytest
 
 from hwgen.config import LOOP_REGISTERS, NAMED, TensorCoreConfig
 from hwgen.formats import BLOCK_FORMATS
-from sim.random import decoded, negated, random_steps
+from sim.random import decoded, negated, random_steps, sums
 
 CONFIG = TensorCoreConfig("x", "mixfp4", "mixfp4", 3, 2, 2)
 
@@ -92,3 +92,11 @@ def test_random_steps_are_no_longer_than_an_exact_core_allows():
     assert config.largest_steps == 32
     steps = drawn(20_000, 0, config)
     assert np.diff(np.flatnonzero(steps.first)).max() <= 32
+
+
+@pytest.mark.parametrize("name", ["mixfp4-small", "l-mul-small"])
+def test_sums_of_no_steps(name):
+    """A batch may have none of some kind."""
+    config = NAMED[name]
+    none = [steps[:0] for steps in (drawn(1, 0, config).a_codes, drawn(1, 0, config).a_scales)]
+    assert sums(config, none, none).shape == (0, config.rows, config.rows)

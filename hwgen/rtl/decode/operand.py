@@ -173,7 +173,7 @@ class ElementDecoder(OfOneSide):
     tag : In(tag_bits(config, side))
         Element format of the block, E1M2 is 1; or the bits of the element's sub-groups. Only where there is either.
     lane : Out(lanes(config).layout(side))
-        Decoded number, see the micro-architecture in `hwgen.rtl.lanes`.
+        Decoded number, see the micro-architecture in `hwgen.rtl.lanes`. Of no meaning where the element is NaN.
     nan : Out(1)
         The element is NaN; only where elements may be.
     latency : int
@@ -187,8 +187,7 @@ class ElementDecoder(OfOneSide):
         members = {"code": In(form.code_width), "lane": Out(lanes(config).layout(side))}
         if bits := tag_bits(config, side):
             members["tag"] = In(bits)
-        self.nans = [int(code in element.nans) for element in form.elements for code in range(1 << form.code_width)]
-        if any(self.nans):
+        if form.nans:
             members["nan"] = Out(1)
         super().__init__(config, side, members)
 
@@ -196,9 +195,9 @@ class ElementDecoder(OfOneSide):
         m = Module()
         tag = self.tag if tag_bits(self.config, self.side) else None
         decoded = lanes(self.config).decode(self.side, self.code, tag)
-        if any(self.nans):
+        if nans := self.form.nans:
             inputs = Cat(self.code, self.tag) if self.form.tagged else self.code
-            m.d.comb += self.nan.eq(lookup(inputs, self.nans, 1))
+            m.d.comb += self.nan.eq(lookup(inputs, [int(code in nans) for code in range(1 << len(inputs))], 1))
         m.d.comb += [self.lane[name].eq(decoded[name]) for name, _ in self.lane.shape()]
         return m
 
@@ -367,7 +366,7 @@ class OperandDecoder(OfOneSide):
                     both = how.with_significand(self.side, index, element.lane, significands[group][index // 2])
                     m.d.comb += [getattr(lane, name).eq(value) for name, value in both.items()]
                 decoded.append(lane)
-                if any(kind.nans for kind in form.elements):
+                if form.nans:
                     nans.append(element.nan)
                 m.d.comb += [
                     element.code.eq(self._of_fp4(self.codes[group][index])),

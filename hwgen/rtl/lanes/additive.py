@@ -37,9 +37,10 @@ class Additive(Windowed):
 
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
-        (element,) = self.config.form(side).elements
-        live = lookup(code, [int(h != 0) for h in element.integers], 1)
-        return {"fields": code[:-1], "live": live, "sign": is_negative(self.config.form(side), code, tag)}
+        form = self.config.form(side)
+        (element,) = form.elements
+        live = lookup(code, [int(h != 0) for h in element.integers], 1, form.nans)
+        return {"fields": code[:-1], "live": live, "sign": is_negative(form, code, tag)}
 
     def product(self, m: Module, x: Any, y: Any, lane: str) -> tuple[Signal, Signal]:
         """See `Windowed`."""

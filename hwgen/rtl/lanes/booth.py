@@ -84,7 +84,7 @@ class Booth(Lanes):
 
         def bits(*which: int) -> Value:
             table = [sum((digit in which) << place for place, digit in enumerate(each)) for each in digits]
-            return lookup(address, table, count)
+            return lookup(address, table, count, form.nans)
 
         return {"one": bits(-1, 1), "two": bits(-2, 2), "minus": bits(-2, -1)}
 

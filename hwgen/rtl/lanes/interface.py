@@ -145,7 +145,7 @@ def magnitude_of(form: BlockFormat, code: Value, tag: Value | None) -> Value:
     """
     if form.shifts or form.elements not in ((E2M1,), (E2M1, E1M2)):
         table = [abs(h) for integers in form.integers for h in integers]
-        return lookup(code if tag is None else Cat(code, tag), table, form.largest.bit_length())
+        return lookup(code if tag is None else Cat(code, tag), table, form.largest.bit_length(), form.nans)
     c0, c1, c2 = code[0], code[1], code[2]
     upper = c2 if tag is None else c2 & ~tag
     return Cat(c0 & ~upper, Mux(upper, c0 & ~c1, c1), c2 & ~(upper & c1 & ~c0), upper & c1)
@@ -159,7 +159,7 @@ def is_negative(form: BlockFormat, code: Value, tag: Value | None) -> Value:
     if all(element.signed_by_top_bit for element in form.elements):
         return code[-1]
     table = [int(h < 0) for integers in form.integers for h in integers]
-    return lookup(code if tag is None else Cat(code, tag), table, 1)
+    return lookup(code if tag is None else Cat(code, tag), table, 1, form.nans)
 
 
 def signed_integer(form: BlockFormat, code: Value, tag: Value | None) -> Value:
@@ -171,7 +171,7 @@ def signed_integer(form: BlockFormat, code: Value, tag: Value | None) -> Value:
 def tabled_integer(form: BlockFormat, code: Value, tag: Value | None) -> Value:
     """The integer h of a code, two's complement, as few bits as that takes: from the tables of its elements."""
     table = [h & (1 << form.signed_width) - 1 for integers in form.integers for h in integers]
-    return lookup(code if tag is None else Cat(code, tag), table, form.signed_width)
+    return lookup(code if tag is None else Cat(code, tag), table, form.signed_width, form.nans)
 
 
 def transposed(lanes: Any, field: str, width: int) -> list[Value]:

@@ -45,11 +45,11 @@ class Shifted(Lanes):
         form = self.config.form(side)
         (element,) = form.elements
         fields: dict[str, ValueLike] = {
-            "significand": lookup(code, element.significands, element.significand_bits),
+            "significand": lookup(code, element.significands, element.significand_bits, form.nans),
             "sign": is_negative(form, code, tag),
         }
         if longest := max(element.shifts).bit_length():
-            fields["shift"] = lookup(code, element.shifts, longest)
+            fields["shift"] = lookup(code, element.shifts, longest, form.nans)
         return fields
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:

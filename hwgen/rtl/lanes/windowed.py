@@ -57,14 +57,15 @@ class Windowed(Lanes):
         form = self.config.form(side)
         (element,) = form.elements
         infinite = [int(code in element.infinities) for code in range(len(element.values))]
+        live = [int(h != 0) | inf for h, inf in zip(element.integers, infinite, strict=True)]
         fields: dict[str, ValueLike] = {
-            "significand": lookup(code, element.significands, element.significand_bits),
-            "shift": lookup(code, element.shifts, max(element.shifts).bit_length()),
-            "live": lookup(code, [int(h != 0) | inf for h, inf in zip(element.integers, infinite, strict=True)], 1),
+            "significand": lookup(code, element.significands, element.significand_bits, form.nans),
+            "shift": lookup(code, element.shifts, max(element.shifts).bit_length(), form.nans),
+            "live": lookup(code, live, 1, form.nans),
             "sign": is_negative(form, code, tag),
         }
         if element.infinities:
-            fields["infinite"] = lookup(code, infinite, 1)
+            fields["infinite"] = lookup(code, infinite, 1, form.nans)
         return fields
 
     def product(self, m: Module, x: Any, y: Any, lane: str) -> tuple[Signal, Signal]:

@@ -53,6 +53,8 @@ def test_every_code(a, b, dot, side, evaluate):
         lane = layout.from_bits(outputs["lane"])
         nans = elements[inputs.get("tag", 0) if form.tagged else 0].nans
         assert outputs.get("nan", 0) == (inputs["code"] in nans)
+        if inputs["code"] in nans:
+            continue  # whatever the lanes multiply, the result is NaN
         if "value" in layout.members:
             width = layout["value"].width
             assert lane.value % (1 << width) == wanted % (1 << width)
