@@ -195,6 +195,19 @@ def test_numbers_of_the_format_are_taken_for_granted():
     assert [not proven(config, texts, mutant, "dot_product") for mutant in found] == fates
 
 
+def test_a_bit_that_loads_a_constant_alone_is_that_constant():
+    """The lowest place of a carry word where no sign is left for it; the one above is read."""
+    config = replace(NAMED["mxfp8-e5m2-small"], rows=1, columns=1)
+    modules = design(TensorCore, config, "core")
+    texts = lowered(modules, "core")
+    every = mutants(texts, lowered(modules, "core", clean=True), 0)
+    (idle,) = (m for m in every if (m.module, m.detail) == ("dot_product", "bit 0 of y stuck at 0"))
+    assert idle.signals == {"y": r"{ \last_y [32:1] 1'0 }"}
+    read = replace(idle, signals={"y": r"{ \last_y [32:2] 1'0 \last_y [0] }"})
+    assert proven(config, texts, idle, "dot_product")
+    assert not proven(config, texts, read, "dot_product")
+
+
 @pytest.mark.parametrize("name", ["mixfp4-small", "nvfp4-small", "if4-small", "mixfp4-multi-small"])
 def test_no_number_of_a_format_is_ruled_out(name):
     config = replace(NAMED[name], dot="merged")
