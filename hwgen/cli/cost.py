@@ -149,6 +149,12 @@ def _machine(command: Any) -> Any:
     cls=Late,
     late=lambda: _first("GEMMs in FP8, on cores with a slot", "hwgen.cost.workloads:HALF_RATE"),
 )
+@click.option(
+    "--skip-masked",
+    type=POSITIVE,
+    metavar="QUERIES",
+    help="In prefill, leave masked scores out, for blocks of so many queries.  [default: all are computed]",
+)
 @config("mixfp4-blackwell")
 @click.option("--vs", "baseline", help="Configuration to compare with, of the same shape.")
 @click.option(
@@ -177,6 +183,7 @@ def command(
     sequence: int,
     routing: str | None,
     half_rate: str | None,
+    skip_masked: int | None,
     name: str,
     baseline: str | None,
     report_file: Path | None,
@@ -193,9 +200,9 @@ def command(
     reports directory.
     """
     from hwgen.cost import workloads
+    from hwgen.cost.masked import without_masked
     from hwgen.measure.conditions import check_pair
     from hwgen.measure.workloads import cores, cost
-    from hwgen.report.shipped import shipped
     from sim.counterpart import resolved
 
     if model is not None and gemm_list is not None:
@@ -210,6 +217,8 @@ def command(
         model, gemm_list, (phase, batch, sequence), routing or workloads.ROUTING[0], half_rate, configs
     )
     _check_options(context, workload, gemm_list or model)
+    if skip_masked is not None:
+        workload, rerouted = (without_masked(each, sequence, skip_masked) for each in (workload, rerouted))
     measured = cores.read(report_file, configs) if report_file else cores.find(configs, REPORTS)
     measured, built = _built(measured, **machine)
     content = cost.document(
@@ -226,13 +235,21 @@ def command(
     }
     for path in exports:
         check_file(path)
-    if report_file is None and measured.path.parent == shipped():
+    if report_file is None:
+        _say_if_shipped(measured)
+    written(content, out, stem, as_json, exports)
+
+
+def _say_if_shipped(measured: Any) -> None:
+    """Say that the report on the cores is none of the user's."""
+    from hwgen.report.shipped import shipped
+
+    if measured.path.parent == shipped():
         names = " and ".join(measured.cores)
         click.echo(
             f"hwgen: {str(REPORTS)!r} has no report on {names}: {measured.path.name} is taken, which comes with hwgen",
             err=True,
         )
-    written(content, out, stem, as_json, exports)
 
 
 def _check_options(context: click.Context, workload: Workload, source: Path | str | None) -> None:
@@ -251,6 +268,11 @@ def _check_options(context: click.Context, workload: Workload, source: Path | st
             raise InputError(
                 f"--{option}: no size of GEMM list {str(source)!r} has the symbol {names}{where}; leave it out"
             )
+    if (block := context.params["skip_masked"]) is not None:
+        if not prefill:
+            raise InputError(f"--skip-masked {block}: in decode no scores are masked; leave it out")
+        if "queries" not in workload.symbols:
+            raise InputError(f"--skip-masked {block}: no size of {source} has the symbol 'queries'; leave it out")
     if (attention := context.params["attention"]) is not None and "scores" not in workload.roles:
         raise InputError(f"--attention {attention}: {source} has no GEMM of the role 'scores'; leave it out")
     if (routing := context.params["routing"]) is not None and not workload.routed:

@@ -139,6 +139,8 @@ class Workload:
         One of `ROUTING`.
     listed_half
         Whether the list says of each that it is in FP8, bool, (L,).
+    query_block
+        Queries of a block, behind whose last one no scores are computed, see `hwgen.cost.masked`; None where all are.
     """
 
     title: str
@@ -156,6 +158,7 @@ class Workload:
     routed: bool
     routing: str
     listed_half: NDArray[np.bool_]
+    query_block: int | None = None
 
 
 def at_half_rate(workload: Workload, which: str) -> Workload:

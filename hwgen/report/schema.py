@@ -1244,6 +1244,9 @@ class Assumptions:
     half_rate
         Which GEMMs are in FP8, at half the rate: `attention`, scores and values; or `listed`, those of which the list
         says so. Left out where none are.
+    query_block
+        Queries of a block in prefill: scores of keys behind its last query are not computed. Left out where all scores
+        are, the masked ones included.
     quantiser_report
         File of the report on quantisers that their energies are from. Left out where they were given, or not included.
     quantisers
@@ -1258,6 +1261,7 @@ class Assumptions:
     idle_cores: str
     quantiser_fj: Mapping[str, float] | None
     half_rate: str | None = None
+    query_block: int | None = None
     quantiser_report: str | None = None
     quantisers: Mapping[str, int] | None = None
 
@@ -2318,7 +2322,7 @@ _LATER: dict[type, tuple[str, ...]] = {
 """Keys that reports of this version were first written without: there they are null."""
 _LEFT_OUT: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((PowerConditions, Gemm), ("half_rate",)),
-    Assumptions: ("half_rate", "quantiser_report", "quantisers"),
+    Assumptions: ("half_rate", "query_block", "quantiser_report", "quantisers"),
     CostReport: ("left_out",),
     OverheadConditions: ("cells", "half_rate", "slots", "searches", "selected_from"),
     Search: ("first_run",),

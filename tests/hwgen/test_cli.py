@@ -360,15 +360,25 @@ def test_the_time_that_the_documentation_gives_for_attention_in_fp8(run, tmp_pat
     _measured("overhead-multi.json", report)
     model = ("cost", "--model", "llama-3.1-8b", "--phase", "prefill", "--sequence", 8192, "--report", report, "--json")
     times = []
-    for options in ((), ("--half-rate", "attention")):
+    in_fp8, skipped = ("--half-rate", "attention"), ("--skip-masked", 1024)
+    for options in (skipped, (*skipped, *in_fp8), (), in_fp8):
         status, out, err = run(*model, "--config", "mixfp4-multi-small", *options)
         assert (status, err) == (0, "")
+        assert json.loads(out)["conditions"]["assumptions"].get("query_block") == (
+            1024 if skipped[0] in options else None
+        )
         (time,) = (each for each in json.loads(out)["totals"] if each["metric"] == "time per token")
         times.append(1e6 * time["values"]["mixfp4-multi-small"])
     macs = {each["gemm"]: each["macs"] * each["count"] for each in json.loads(out)["results"]}
     page = " ".join((Path(__file__).parents[2] / "docs" / "cost.md").read_text(encoding="utf-8").split())
     share = (macs["scores"] + macs["values"]) / sum(macs.values())
-    assert f"{times[0]:.1f} us on 64 cores at 1 ns, and {times[1]:.1f} us with attention in FP8" in page
+    assert f"{times[2]:.1f} us on 64 cores at 1 ns, and {times[3]:.1f} us with attention in FP8" in page
+    assert (
+        "without masked scores {:.1f} us in place of {:.1f} us, and {:.1f} us in place of {:.1f} us with".format(
+            *(times[place] for place in (0, 2, 1, 3))
+        )
+        in page
+    )
     assert f"Scores and values are {100 * share:.0f} %" in page
 
 
@@ -458,6 +468,11 @@ BAD = [
         "--half-rate attention: mixfp4-blackwell has no slot; give a core with one",
     ),
     ((*_MODEL, "--vs", "mixfp4-blackwell"), "both 'mixfp4-blackwell'"),
+    ((*_MODEL, "--skip-masked", "64"), "--skip-masked 64: in decode no scores are masked; leave it out"),
+    (
+        (*_MODEL, "--phase", "prefill", "--skip-masked", "8"),
+        "--skip-masked 8: 256 blocks of queries; at most 64, so 32",
+    ),
     ((*_MODEL, "--experts", "even"), "--experts even: qwen3-8b has no experts; leave it out"),
     ((*_MODEL, "--report", "absent.json"), "'absent.json': No such file"),
     ((*_MODEL, "--report", "wrong.json"), "'wrong.json': damaged"),

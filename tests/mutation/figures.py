@@ -67,6 +67,7 @@ SUITES: dict[str, Sequence[str]] = {
     "hwgen/cost/gemms.py": (f"{_COST}/test_gemms.py", f"{_COST}/test_workloads.py", f"{_COST}/test_schedule.py"),
     "hwgen/cost/grid.py": (f"{_COST}/test_grid.py", f"{_COST}/test_results.py", f"{_COST}/test_model.py"),
     "hwgen/cost/machines.py": (f"{_COST}/test_machines.py",),
+    "hwgen/cost/masked.py": (f"{_COST}/test_masked.py",),
     "hwgen/cost/model.py": (f"{_COST}/test_model.py",),
     "hwgen/cost/quantisers.py": (f"{_COST}/test_quantisers.py",),
     "hwgen/cost/results.py": (f"{_COST}/test_results.py",),

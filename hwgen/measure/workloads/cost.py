@@ -467,6 +467,7 @@ def document(
                 idle_cores=schema.IDLE_CORES[0 if machine.idle_gated else 1],
                 quantiser_fj=dict(machine.costs.quantiser_fj) or None,
                 half_rate=which_at_half_rate(workload),
+                query_block=workload.query_block,
                 quantiser_report=machine.quantiser_report,
                 quantisers={name: each.quantisers for name, each in passes.items()} if machine.quantiser_um2 else None,
             ),

@@ -207,6 +207,15 @@ _HALF_RATE = {"attention": "scores and values", "listed": "GEMMs of which the li
 _IDLE = {"gated": "have their clock off while others step", "stepping": "step like the others"}
 
 
+def _masked(assumed: Assumptions) -> str:
+    if assumed.query_block is None:
+        return "computed as the others are"
+    return (
+        f"left out, by blocks of {assumed.query_block:,} queries. Each computes scores of all keys up to its last"
+        " query, and reads these keys and values anew"
+    )
+
+
 def _assumed(conditions: CostConditions, assumed: Assumptions, fp8: str) -> list[str]:
     """What is assumed, and what is left out; ``fp8`` is what steps at half the rate are in."""
     memory = conditions.memory
@@ -216,6 +225,11 @@ def _assumed(conditions: CostConditions, assumed: Assumptions, fp8: str) -> list
         *([f"- It began as {assumed.machine}: {assumed.machine_source}."] if assumed.machine else []),
         f"- Results: {_RESULTS[assumed.results]}.",
         *([f"- Attention: {_ATTENTION[assumed.attention]}."] if assumed.attention else []),
+        *(
+            [f"- Masked scores: {_masked(assumed)}."]
+            if assumed.attention and conditions.workload.phase != "decode"
+            else []
+        ),
         *([f"- Experts: {_EXPERTS[assumed.experts]}."] if assumed.experts else []),
         *(
             [

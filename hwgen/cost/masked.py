@@ -1,0 +1,139 @@
+"""Prefill without masked scores: attention of one block of queries after another.
+
+A token attends to those before it and to itself. So of the square of scores, queries by keys, a half less a bit is
+masked. A kernel works on a block of queries at a time, and leaves out the keys behind the block's last query::
+
+    queries     keys -->
+       |     [scores][      ]        a block of so many queries and all keys up to its last one is
+       v     [scores][scores]        a GEMM of its own, and so is what its values are
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hwgen.cost.gemms import Gemms
+from hwgen.cost.workloads import Workload
+from hwgen.errors import InputError
+
+__all__ = ["MOST_BLOCKS", "without_masked"]
+
+MOST_BLOCKS = 64
+"""Blocks of queries, each of which is an entry of a report."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One GEMM of the new list: of which GEMM it is a part, and of which queries."""
+
+    place: int
+    first: int = 0
+    queries: int = 0
+
+
+def without_masked(workload: Workload, queries: int, block: int) -> Workload:
+    """The workload with scores and values of ``block`` queries each, with all keys up to the last of these queries.
+
+    A GEMM of scores has as many rows for each query; its columns are keys, of which the last ones are those of the
+    queries. Each block reads its keys and values anew. The last block may have fewer queries.
+
+    Parameters
+    ----------
+    workload
+        A list in whose sizes ``queries`` stands for the tokens of a sequence, as in prefill.
+    queries
+        How many these are.
+    block
+        Queries of a block, at least 1.
+
+    Returns
+    -------
+    Workload
+        Names tell the queries, counted from 1. Values follow their scores, block by block. The first has their notes.
+
+    Raises
+    ------
+    InputError
+        There are no scores, they do not fit the number of queries, or the blocks are more than `MOST_BLOCKS`.
+    """
+    _check(workload, queries, block)
+    entries = list(_entries(workload, queries, block))
+    shapes, places = workload.gemms, np.array([entry.place for entry in entries])
+    roles = tuple(workload.roles[place] for place in places)
+    share = np.array([entry.queries or queries for entry in entries], np.int64)
+    hidden = np.array([queries - entry.first - entry.queries if entry.queries else 0 for entry in entries], np.int64)
+    scores, values = (np.array([role == each for role in roles]) for each in ("scores", "values"))
+    n = shapes.n[places] - np.where(scores, hidden, 0)
+    return replace(
+        workload,
+        names=tuple(
+            workload.names[entry.place]
+            + (f", queries {entry.first + 1} to {entry.first + entry.queries}" if entry.queries else "")
+            for entry in entries
+        ),
+        gemms=Gemms(
+            np.where(scores | values, shapes.m[places] // queries * share, shapes.m[places]),
+            n,
+            shapes.k[places] - np.where(values, hidden, 0),
+            shapes.batch[places],
+            shapes.half[places],
+        ),
+        count=workload.count[places],
+        notes=tuple("" if entry.first else workload.notes[entry.place] for entry in entries),
+        roles=roles,
+        operands=np.minimum(workload.operands[places], n),
+        combined=workload.combined[places],
+        readers=np.array([_reader(workload, entries, entry) for entry in entries], np.int64),
+        listed_half=workload.listed_half[places],
+        query_block=block,
+    )
+
+
+def _check(workload: Workload, queries: int, block: int) -> None:
+    """Check that scores of so many queries can be divided into blocks."""
+    asked = f"--skip-masked {block}"
+    if "scores" not in workload.roles:
+        raise InputError(f"{asked}: {workload.title} has no GEMM with the role 'scores'")
+    if (blocks := -(-queries // block)) > MOST_BLOCKS:
+        least = -(-queries // MOST_BLOCKS)
+        raise InputError(f"{asked}: {blocks} blocks of queries; at most {MOST_BLOCKS}, so {least} or more")
+    for place in (place for place, role in enumerate(workload.roles) if role == "scores"):
+        name, m, n = workload.names[place], workload.gemms.m[place], workload.gemms.n[place]
+        if m % queries or n < queries:
+            raise InputError(
+                f"{asked}: {workload.title}: GEMM {name}: m = {m}, n = {n}: m must be a multiple of the {queries}"
+                " queries, and n at least that many"
+            )
+
+
+def _entries(workload: Workload, queries: int, block: int) -> Iterator[_Entry]:
+    """The new list in order: scores and their values take turns where the scores were."""
+    scores = -1
+    values: dict[int, list[int]] = {}
+    for place, role in enumerate(workload.roles):
+        if role == "scores":
+            scores = place
+        elif role == "values":
+            values.setdefault(scores, []).append(place)
+    for place, role in enumerate(workload.roles):
+        if role == "scores":
+            for first in range(0, queries, block):
+                for each in (place, *values.get(place, ())):
+                    yield _Entry(each, first, min(block, queries - first))
+        elif role != "values":
+            yield _Entry(place)
+
+
+def _reader(workload: Workload, entries: list[_Entry], entry: _Entry) -> int:
+    """Where in the new list the reader of an entry's result is: of scores that of the same block; -1 for none."""
+    reader = int(workload.readers[entry.place])
+    same_block = workload.roles[entry.place] == "scores" and workload.roles[reader] == "values"
+    found = (
+        number
+        for number, each in enumerate(entries)
+        if each.place == reader and (not same_block or each.first == entry.first)
+    )
+    return next(found, -1)
