@@ -63,8 +63,9 @@ def without_masked(workload: Workload, queries: int, block: int) -> Workload:
     entries = list(_entries(workload, queries, block))
     shapes, places = workload.gemms, np.array([entry.place for entry in entries])
     roles = tuple(workload.roles[place] for place in places)
-    share = np.array([entry.queries or queries for entry in entries], np.int64)
-    hidden = np.array([queries - entry.first - entry.queries if entry.queries else 0 for entry in entries], np.int64)
+    share = np.array([entry.queries for entry in entries], np.int64)
+    whole = share == 0
+    hidden = queries - share - [entry.first for entry in entries]
     scores, values = (np.array([role == each for role in roles]) for each in ("scores", "values"))
     n = shapes.n[places] - np.where(scores, hidden, 0)
     return replace(
@@ -75,7 +76,7 @@ def without_masked(workload: Workload, queries: int, block: int) -> Workload:
             for entry in entries
         ),
         gemms=Gemms(
-            np.where(scores | values, shapes.m[places] // queries * share, shapes.m[places]),
+            np.where(whole, shapes.m[places], shapes.m[places] // queries * share),
             n,
             shapes.k[places] - np.where(values, hidden, 0),
             shapes.batch[places],
@@ -114,16 +115,15 @@ def _entries(workload: Workload, queries: int, block: int) -> Iterator[_Entry]:
     scores = -1
     values: dict[int, list[int]] = {}
     for place, role in enumerate(workload.roles):
-        if role == "scores":
-            scores = place
-        elif role == "values":
+        scores = place if role == "scores" else scores
+        if role == "values":
             values.setdefault(scores, []).append(place)
     for place, role in enumerate(workload.roles):
         if role == "scores":
             for first in range(0, queries, block):
                 for each in (place, *values.get(place, ())):
                     yield _Entry(each, first, min(block, queries - first))
-        elif role != "values":
+        elif role in ("linear", "logits"):
             yield _Entry(place)
 
 

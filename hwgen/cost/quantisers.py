@@ -25,6 +25,6 @@ def needed(run: GridRun) -> int:
     behind = np.where(in_a_pass, 0, run.quantised) / (run.core_cycles * cores * float(BLOCK))
     moved = run.dram_read_bytes + run.dram_write_bytes
     cycles = run.dram_cycles * run.pass_bytes / np.maximum(moved, 1)
-    passed = np.divide(run.quantised, cycles * BLOCK, out=np.zeros(len(cycles)), where=in_a_pass & (cycles > 0))
+    passed = np.divide(run.quantised, cycles * BLOCK, out=np.zeros(len(cycles)), where=cycles > 0)
     each = np.ceil(behind).astype(np.int64)
     return int(max((each * cores).max(), np.ceil(passed).max()))

@@ -95,6 +95,13 @@ def test_one_block_is_the_whole_square(own):
             np.testing.assert_array_equal(getattr(found.gemms, name), getattr(own.gemms, name)[order])
 
 
+def test_scores_without_values_are_read_by_the_next_entry(tmp_path):
+    (tmp_path / "own.csv").write_text("name,m,n,k,role\ns,queries,context,64,scores\nout,queries,64,64,\n")
+    found = without_masked(load(tmp_path / "own.csv", "prefill", 1, 7), 7, 3)
+    assert found.names == ("s, queries 1 to 3", "s, queries 4 to 6", "s, queries 7 to 7", "out")
+    assert found.readers.tolist() == [3, 3, 3, -1]
+
+
 @pytest.mark.parametrize("name", models())
 @pytest.mark.parametrize("block", [1, 7, 16])
 def test_work_is_that_of_the_blocks(name, block):
@@ -142,6 +149,10 @@ def test_what_has_no_masked_scores_is_refused(own, tmp_path):
     with pytest.raises(InputError, match=f"--skip-masked 1: 100 blocks of queries; at most {MOST_BLOCKS}, so 2 or mo"):
         without_masked(model("qwen3-8b", "prefill", 1, 100), 100, 1)
     assert len(without_masked(model("qwen3-8b", "prefill", 1, 100), 100, 2).names) == 5 + 2 * 50
+    with pytest.raises(InputError, match="65 blocks of queries; at most 64, so 3 or more"):
+        without_masked(model("qwen3-8b", "prefill", 1, 129), 129, 2)
+    for length, block in ((128, 2), (6400, 100)):
+        assert len(without_masked(model("qwen3-8b", "prefill", 1, length), length, block).names) == 5 + 2 * 64
     (tmp_path / "x.csv").write_text("name,m,n,k\nx,queries,64,64\n")
     with pytest.raises(InputError, match="--skip-masked 8: x has no GEMM with the role 'scores'"):
         without_masked(load(tmp_path / "x.csv", "prefill", 1, 10), 10, 8)
