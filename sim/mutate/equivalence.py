@@ -46,13 +46,14 @@ ys.run_pass("read_rtlil planted.il", design)
 ys.run_pass(f"hierarchy -top {top}", design)
 ys.run_pass("flatten", design)
 ys.run_pass("opt_clean -purge", design)
-# What loads a constant alone holds it wherever it is read.
+# What loads a constant alone holds it wherever it is read. Inputs that an enable never lets pass become x on the way.
 ys.run_pass("opt_dff -nosdff", design)
 ys.run_pass("dffunmap", design)
+ys.run_pass("setundef -zero", design)
 ys.run_pass("splitcells", design)
 ys.run_pass("opt_clean -purge", design)
 ys.run_pass("rename -top scope", design)
-ys.run_pass("attrmap -remove src -remove hdlname", design)
+ys.run_pass("attrmap -remove src -remove hdlname -remove init", design)
 
 # A wire, or some of its bits, as RTLIL writes them.
 def named(signal):
