@@ -260,19 +260,17 @@ def _check_options(context: click.Context, workload: Workload, source: Path | st
         "phase": {"queries"},
         "batch": {"sequences"},
         "sequence": {"context", "queries"} if prefill else {"context"},
+        "skip-masked": {"queries"},
     }
     for option, symbols in read_by.items():
-        if given(context, option) and not symbols & workload.symbols:
+        if given(context, option.replace("-", "_")) and not symbols & workload.symbols:
             names = " or ".join(repr(name) for name in sorted(symbols))
             where = "" if option != "sequence" or prefill else ", in decode"
             raise InputError(
                 f"--{option}: no size of GEMM list {str(source)!r} has the symbol {names}{where}; leave it out"
             )
-    if (block := context.params["skip_masked"]) is not None:
-        if not prefill:
-            raise InputError(f"--skip-masked {block}: in decode no scores are masked; leave it out")
-        if "queries" not in workload.symbols:
-            raise InputError(f"--skip-masked {block}: no size of {source} has the symbol 'queries'; leave it out")
+    if (block := context.params["skip_masked"]) is not None and not prefill:
+        raise InputError(f"--skip-masked {block}: in decode no scores are masked; leave it out")
     if (attention := context.params["attention"]) is not None and "scores" not in workload.roles:
         raise InputError(f"--attention {attention}: {source} has no GEMM of the role 'scores'; leave it out")
     if (routing := context.params["routing"]) is not None and not workload.routed:

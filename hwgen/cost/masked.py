@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hwgen.cost.gemms import Gemms
+from hwgen.cost.results import scores_of
 from hwgen.cost.workloads import Workload
 from hwgen.errors import InputError
 
@@ -101,9 +102,8 @@ def _check(workload: Workload, queries: int, block: int) -> None:
     if (blocks := -(-queries // block)) > MOST_BLOCKS:
         least = -(-queries // MOST_BLOCKS)
         raise InputError(f"{asked}: {blocks} blocks of queries; at most {MOST_BLOCKS}, so {least} or more")
-    for place in (place for place, role in enumerate(workload.roles) if role == "scores"):
-        name, m, n = workload.names[place], workload.gemms.m[place], workload.gemms.n[place]
-        if m % queries or n < queries:
+    for name, role, m, n in zip(workload.names, workload.roles, workload.gemms.m, workload.gemms.n, strict=True):
+        if role == "scores" and (m % queries or n < queries):
             raise InputError(
                 f"{asked}: {workload.title}: GEMM {name}: m = {m}, n = {n}: m must be a multiple of the {queries}"
                 " queries, and n at least that many"
@@ -112,16 +112,11 @@ def _check(workload: Workload, queries: int, block: int) -> None:
 
 def _entries(workload: Workload, queries: int, block: int) -> Iterator[_Entry]:
     """The new list in order: scores and their values take turns where the scores were."""
-    scores = -1
-    values: dict[int, list[int]] = {}
-    for place, role in enumerate(workload.roles):
-        scores = place if role == "scores" else scores
-        if role == "values":
-            values.setdefault(scores, []).append(place)
+    scores = scores_of(workload.roles)
     for place, role in enumerate(workload.roles):
         if role == "scores":
             for first in range(0, queries, block):
-                for each in (place, *values.get(place, ())):
+                for each in (place, *np.flatnonzero(scores == place).tolist()):
                     yield _Entry(each, first, min(block, queries - first))
         elif role in ("linear", "logits"):
             yield _Entry(place)

@@ -31,7 +31,17 @@ from hwgen.config import TensorCoreConfig
 from hwgen.cost.gemms import Gemms, product
 from hwgen.cost.stored import row_bytes
 
-__all__ = ["ATTENTION", "BYTES", "PARTIAL_BYTES", "RESULTS", "Results", "element_bytes", "plain", "results_of"]
+__all__ = [
+    "ATTENTION",
+    "BYTES",
+    "PARTIAL_BYTES",
+    "RESULTS",
+    "Results",
+    "element_bytes",
+    "plain",
+    "results_of",
+    "scores_of",
+]
 
 RESULTS = ("quantised", "bf16", "fp32")
 """How results leave the cores."""
@@ -86,6 +96,13 @@ def element_bytes(config: TensorCoreConfig, precision: str) -> float:
     return config.a.stored_bytes / config.a.size if precision == "quantised" else BYTES[precision]
 
 
+def scores_of(roles: Sequence[str]) -> NDArray[np.int64]:
+    """Which GEMM's results each GEMM of values reads: the scores before it, int64, (L,); -1 for other roles."""
+    role = np.array(roles)
+    last = np.maximum.accumulate(np.where(role == "scores", np.arange(len(role)), -1))
+    return np.where(role == "values", last, -1)
+
+
 def results_of(
     config: TensorCoreConfig,
     gemms: Gemms,
@@ -117,18 +134,14 @@ def results_of(
     combined
         Rows of each result that are added up to one operand, int64, (L,).
     """
-    role = np.array(roles)
-    index = np.arange(len(gemms))
-    scores, partial = np.full(len(gemms), -1, np.int64), np.zeros(len(gemms), np.int64)
-    if attention == "fused":
-        last = np.maximum.accumulate(np.where(role == "scores", index, -1))
-        takes = role == "values"
-        scores[takes] = last[takes]
-        np.add.at(partial, scores[takes], gemms.n[takes] * PARTIAL_BYTES)
+    scores = scores_of(roles) if attention == "fused" else np.full(len(gemms), -1, np.int64)
+    takes = scores >= 0
+    partial = np.zeros(len(gemms), np.int64)
+    np.add.at(partial, scores[takes], gemms.n[takes] * PARTIAL_BYTES)
     stays = np.zeros(len(gemms), bool)
-    stays[scores[scores >= 0]] = True
+    stays[scores[takes]] = True
     on_chip = precision == "quantised"
-    logits = role == "logits"
+    logits = np.array(roles) == "logits"
     read_at_half_rate = np.append(gemms.half, False)[readers]
     # Rows that are added up are one operand: each has its share of the columns.
     columns = -(-operands // combined)

@@ -278,7 +278,7 @@ class BlockFormat:
     @property
     def may_be_nan(self) -> bool:
         """Whether a scale or an element can be NaN."""
-        return self.scale.nan is not None or any(element.nans for element in self.elements)
+        return self.scale.nan is not None or bool(self.nans)
 
     @property
     def may_be_infinite(self) -> bool:

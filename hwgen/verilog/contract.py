@@ -324,7 +324,7 @@ def _nan_words(config: TensorCoreConfig) -> str:
     """What makes a result NaN."""
     if not any(form.may_be_nan for form in config.formats):
         return "a NaN C"
-    elements = any(element.nans for form in config.formats for element in form.elements)
+    elements = any(form.nans for form in config.formats)
     since = " since first" if config.exact else ""
     return f"any NaN scale{' or element' if elements else ''}{since} in row m of A or row n of B, or a NaN C,"
 
