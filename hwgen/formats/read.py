@@ -23,6 +23,7 @@ there. docs/how-to/add-a-format.md has all keys.
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import sys
 from collections.abc import Collection, Mapping
@@ -30,7 +31,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hwgen.errors import InputError
-from hwgen.formats.block import BlockFormat
+from hwgen.formats.block import LONGEST_WINDOW, BlockFormat
 from hwgen.formats.catalogue import BLOCK_FORMATS
 from hwgen.formats.element import WIDTHS, ElementFormat
 from hwgen.formats.scale import ScaleFormat
@@ -47,9 +48,11 @@ _ELEMENT = ("values", "integer", "exponent_bits", "mantissa_bits", "bias", "unit
 _QUANTISED = ("preference", "silent")
 _SCALE = ("exponent_bits", "mantissa_bits", "bias", "nan", "subnormals", "source")
 _FORMAT = (
-    *("elements", "scale", "block", "full_scale", "sums", "factors", "shifts", "scale_bytes", "selector_bit", "source"),
-    *("rule", "trial", "nonzero"),  # for the quantiser
+    *("elements", "scale", "block", "full_scale", "sums", "window", "factors", "shifts", "scale_bytes", "selector_bit"),
+    *("source", "rule", "trial", "nonzero"),  # the last three are for the quantiser
 )
+_FLOATS = ("E2M1", "E2M3", "E3M2", "E4M3", "E5M2")
+"""Elements of the catalogue that have an exponent each, by which a product can be cut to a window."""
 _POWERS = 48
 """Powers of two that elements may span; the accumulator is made for what scales span."""
 _FP32 = range(-149, 128)
@@ -87,7 +90,9 @@ def formats_of(table: Mapping[str, Any], text: str) -> dict[str, BlockFormat]:
     tables["formats"].refuse(BLOCK_FORMATS, _NAME, words)
     elements |= {name: _element(name, each) for name, each in tables["elements"].inner(_ELEMENT + _QUANTISED)}
     scales |= {name: _scale(name, each) for name, each in tables["scales"].inner(_SCALE)}
-    return {name: _block(name, each, elements, scales, text) for name, each in tables["formats"].inner(_FORMAT)}
+    floats = {name for name, each in tables["elements"].content.items() if _has_exponents(each)}.union(_FLOATS)
+    blocks = tables["formats"].inner(_FORMAT)
+    return {name: _block(name, each, elements, scales, floats, text) for name, each in blocks}
 
 
 @dataclass(frozen=True)
@@ -209,6 +214,11 @@ def _element(name: str, table: _Table) -> ElementFormat:
     return element
 
 
+def _has_exponents(table: Mapping[str, Any]) -> bool:
+    """Whether numbers of such a table have an exponent each."""
+    return "exponent_bits" in table and math.frexp(table.get("unit", 1))[0] == 0.5
+
+
 def _minifloat(table: _Table) -> list[float]:
     """Values of sign, exponent and mantissa, with subnormals; every code is a number."""
     exponent_bits = table.whole("exponent_bits", range(1, 7))
@@ -243,10 +253,10 @@ def _scale(name: str, table: _Table) -> ScaleFormat:
 
 
 def _check_kinds(table: _Table, chosen: tuple[ElementFormat, ...], factors: tuple[int, ...]) -> None:
-    """Refuse two kinds of elements that are the same numbers."""
-    known: dict[tuple[float, ...], str] = {}
+    """Refuse two kinds of elements that are the same numbers, by whatever codes."""
+    known: dict[frozenset[float], str] = {}
     for element, factor in zip(chosen, factors or (1,) * len(chosen), strict=False):
-        numbers = tuple(value * factor for value in element.values)
+        numbers = frozenset(value * factor for value in element.values)
         if numbers in known:
             kinds = f"{known[numbers]} and {element.name}" + (" times their factors" if factors else "")
             raise table.refused("elements", f"{kinds} are the same, so that the selector is ambiguous")
@@ -258,6 +268,7 @@ def _block(
     table: _Table,
     elements: Mapping[str, ElementFormat],
     scales: Mapping[str, ScaleFormat],
+    floats: Collection[str],
     text: str,
 ) -> BlockFormat:
     names = table.content.get("elements")
@@ -276,12 +287,16 @@ def _block(
         "full_scale": table.positive("full_scale"),
         "source": table.text("source"),
         "sums": table.whole("sums", range(1, LARGEST_BLOCK + 1), 1),
+        "window": table.whole("window", range(LONGEST_WINDOW + 1)) if "window" in table.content else None,
         "factors": table.several("factors", range(1, 256)),
         "shifts": table.several("shifts", range(1, LARGEST_BLOCK + 1)),
         "scale_bytes": table.whole("scale_bytes", range(0, 5), int(scale.width > 0)),
         "definition": text,
     }
     _check_kinds(table, chosen, fields["factors"])
+    if fields["window"] is not None and (other := [each for each in names if each not in floats]):
+        what = "elements with an exponent each, which have exponent_bits and a power of two as unit"
+        raise table.refused("window", f"takes {what}, or are {', '.join(_FLOATS)}; {other[0]} is none of them")
     if not scale.width and (len(chosen) > 1 or fields["shifts"]):
         what = "a selector" if len(chosen) > 1 else "shifts"
         raise table.refused("scale", f"{what} must have a block scale below; {scale.name} has no bits")

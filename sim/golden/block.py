@@ -143,9 +143,9 @@ class BlockFormat:
 
     def _check_kinds(self) -> None:
         factors = self.factors or (1,) * len(self.elements)
-        known: dict[tuple[float, ...], str] = {}
+        known: dict[frozenset[float], str] = {}
         for element, factor in zip(self.elements, factors, strict=True):
-            numbers = tuple(value * factor for value in element.values)
+            numbers = frozenset(value * factor for value in element.values)
             if numbers in known:
                 kinds = f"{known[numbers]} and {element.name}"
                 raise ArgumentError(f"{self.name}: elements {kinds} are the same numbers: nothing to select")

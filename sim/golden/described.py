@@ -1,7 +1,8 @@
 """Formats that a TOML file describes.
 
 Tables ``[elements.NAME]`` have ``values`` by code; or ``integer``, the bits of symmetric two's complement; or
-``exponent_bits``, ``mantissa_bits`` and ``bias`` of a minifloat with subnormals. All are multiplied by ``unit``. Tables
+``exponent_bits``, ``mantissa_bits`` and ``bias`` of a minifloat with subnormals, which alone may be cut to a window
+where its ``unit`` is a power of two. All are multiplied by ``unit``. Tables
 ``[scales.NAME]`` have the fields of `ScaleFormat`. Tables ``[formats.NAME]`` name both, and say what `BlockFormat` is
 to be. Other tables and keys are of no concern here.
 """
@@ -13,6 +14,8 @@ import sys
 from functools import lru_cache
 from itertools import count
 from typing import Any, TypeVar
+
+import numpy as np
 
 from . import rules
 from .block import BlockFormat
@@ -32,8 +35,8 @@ _KEYS = {
     ),
     "scales": ("exponent_bits", "mantissa_bits", "bias", "nan", "subnormals", "source"),
     "formats": (
-        *("elements", "scale", "block", "full_scale", "sums", "factors", "shifts", "scale_bytes", "selector_bit"),
-        *("source", "rule", "trial", "nonzero"),
+        *("elements", "scale", "block", "full_scale", "sums", "window", "factors", "shifts", "scale_bytes"),
+        *("selector_bit", "source", "rule", "trial", "nonzero"),
     ),
 }
 _LARGEST = 256
@@ -156,7 +159,7 @@ def _listed(row: _Row, key: str) -> tuple[int, ...]:
 
 
 def _element(name: str, row: _Row) -> ElementFormat:
-    unit = _positive(row, "unit") or 1.0
+    unit, normal = _positive(row, "unit") or 1.0, None
     kinds = [key for key in ("values", "integer", "exponent_bits") if key in row]
     if len(kinds) != 1:
         raise ArgumentError(f"must have values, or integer, or exponent_bits; has {' and '.join(kinds) or 'none'}")
@@ -174,8 +177,12 @@ def _element(name: str, row: _Row) -> ElementFormat:
                 f"exponent_bits = {exponent_bits}, mantissa_bits = {mantissa_bits}: no element of 8 bits"
             )
         # Without its sign an element is coded as a scale is.
-        part = ScaleFormat(name, exponent_bits, mantissa_bits, _whole(row, "bias", 2 ** (exponent_bits - 1) - 1))
+        bias = _whole(row, "bias", 2 ** (exponent_bits - 1) - 1)
+        part = ScaleFormat(name, exponent_bits, mantissa_bits, bias)
         numbers = [sign * value for sign in (1.0, -1.0) for value in part.table.tolist()]
+        fraction, power = np.frexp(unit)
+        if fraction == 0.5:
+            normal = int(power) - bias
     else:
         numbers = row["values"]
         if not isinstance(numbers, list) or not all(map(_is_number, numbers)):
@@ -184,7 +191,16 @@ def _element(name: str, row: _Row) -> ElementFormat:
     width = len(values).bit_length() - 1
     point = _whole(row, "point", 1)
     preference, silent = (_listed(row, key) for key in ("preference", "silent"))
-    return ElementFormat(name, width, values, _unit(values) + point, point=point, preference=preference, silent=silent)
+    return ElementFormat(
+        name,
+        width,
+        values,
+        _unit(values) + point,
+        point=point,
+        preference=preference,
+        silent=silent,
+        normal=normal,
+    )
 
 
 def _unit(values: tuple[float, ...]) -> int:
@@ -232,6 +248,7 @@ def _block(
         tag_bit=_whole(row, "selector_bit", scale.width) if len(chosen) > 1 else None,
         block=_whole(row, "block"),
         sums=_whole(row, "sums", 1),
+        window=_whole(row, "window") if "window" in row else None,
         factors=_listed(row, "factors"),
         shifts=_listed(row, "shifts"),
         trial=_listed(row, "trial"),

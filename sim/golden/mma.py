@@ -181,6 +181,8 @@ class _Pair(NamedTuple):
     """The F_w that products are cut by; None if they are not."""
     lowest_product: int
     """Lowest exponent of a product, where they are."""
+    folds: int
+    """Of both elements, where they are: exponents of products have them in them."""
     added: int | None
     """Bits of the mantissa where codes are added in the place of products; None elsewhere."""
     wide: bool
@@ -203,7 +205,7 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
         largest *= (2 << form.scale.mantissa_bits) - 1
         lowest += int(_tables(form).floors.min())
         top *= float(np.abs(_tables(form).products).max())
-    window, lowest_product, added = None if b.window is None else a.window, 0, None
+    window, lowest_product, folds, added = None if b.window is None else a.window, 0, 0, None
     if a.additive != b.additive or (a.additive and a.elements != b.elements):
         raise ArgumentError(f"a = {a.name!r} with b = {b.name!r}: codes are added of two formats of the same elements")
     if window is not None:
@@ -221,9 +223,10 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
         for form in (a, b):
             largest *= (2 << form.scale.mantissa_bits) - 1
             unit += form.scale.mantissa_bits
-        lowest += lowest_product
+        folds = left.fold + right.fold
+        lowest += lowest_product - folds
     infinite = any(_tables(form).infinities is not None for form in (a, b))
-    pair = _Pair(unit, largest, lowest, top, window, lowest_product, added, False, infinite)
+    pair = _Pair(unit, largest, lowest, top, window, lowest_product, folds, added, False, infinite)
     bits = _max_fraction_bits(pair, 1)
     if bits < 1:
         raise ArgumentError(
@@ -714,7 +717,7 @@ def _windowed(a: _Operand, b: _Operand, c_exponent: Array, way: _Way) -> tuple[A
         else:
             products, own = additive.from_fields(products, of_a, of_b, bits, lowest)
         sums, largest = cut_sums(products, own, lowest, way.pair.window)
-        exponents = a.exponents[group][:, :, None] + b.exponents[group][:, None, :] + largest
+        exponents = a.exponents[group][:, :, None] + b.exponents[group][:, None, :] + (largest - way.pair.folds)
         said = exponents if not way.excluded else np.where(sums != 0, exponents, np.int16(MIN_EXPONENT))
         top = np.maximum(top, said)
         terms.append(sums * a.scales[group][:, :, None] * b.scales[group][:, None, :])

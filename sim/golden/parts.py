@@ -111,11 +111,14 @@ def scaled_term(total: int, a: Scale, b: Scale) -> int:
     return total * a.significand * b.significand
 
 
-def exponent(a: Scale, b: Scale) -> int:
-    """Return E_g = expA + expB + foldA + foldB; with a zero scale the smallest there is, so that it has no say."""
+def exponent(a: Scale, b: Scale, largest: int | None = None) -> int:
+    """Return E_g = expA + expB + foldA + foldB; with a zero scale the smallest there is, so that it has no say.
+
+    The ``largest`` exponent of products that are cut to a window takes the place of the folds.
+    """
     if not (a.significand and b.significand):
         return MIN_EXPONENT
-    return a.exponent + b.exponent + a.fold + b.fold
+    return a.exponent + b.exponent + (a.fold + b.fold if largest is None else largest)
 
 
 def unit(a: str | BlockFormat = "mixfp4", b: str | BlockFormat = "mixfp4") -> int:
@@ -240,12 +243,12 @@ def terms(
         lanes = slice(form.lanes * group, form.lanes * (group + 1))
         pair = scale(left, a), scale(right, b)
         if windowed:
-            total, raised = windowed_sum(a_codes[lanes], b_codes[lanes], form, other)
+            total, largest = windowed_sum(a_codes[lanes], b_codes[lanes], form, other)
         else:
             first = form.lanes * (group % form.sums)
             numbers = half_units(a_codes[lanes], left, a, first), half_units(b_codes[lanes], right, b, first)
-            total, raised = block_sum(*numbers), 0
-        found.append(Term(total, scaled_term(total, *pair), exponent(*pair) + raised))
+            total, largest = block_sum(*numbers), None
+        found.append(Term(total, scaled_term(total, *pair), exponent(*pair, largest)))
     return found
 
 

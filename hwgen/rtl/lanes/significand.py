@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,9 @@ __all__ = ["Significand", "add_products", "last_words", "signed_width", "signifi
 def significand_product(m: Module, x: Any, y: Any, *, name: str) -> Signal:
     """Product of the significands of two decoded lanes; the shorter one chooses the rows."""
     wide, narrow = (x, y) if len(x.significand) >= len(y.significand) else (y, x)
-    width = len(wide.significand) + len(narrow.significand)
+    # One bit times any number is no longer than that.
+    largest = math.prod((1 << len(word.significand)) - 1 for word in (wide, narrow))
+    width = largest.bit_length()
     return multiply(m, wide.significand, narrow.significand, width=width, name=name)
 
 

@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,17 @@ from sim.engines import AmaranthEngine
 from sim.golden.described import _described
 from sim.random import random_steps
 
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-a-format.md"
-(EXAMPLE,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+ROOT = Path(__file__).parents[3]
+
+
+def _example(page: Path) -> str:
+    """The one TOML file that a page shows."""
+    (found,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    return found
+
+
+EXAMPLE = _example(ROOT / "docs" / "how-to" / "add-a-format.md")
+CUT = "rows = 1\ncolumns = 1\n" + _example(ROOT / "docs" / "formats.md")
 
 
 @pytest.fixture
@@ -104,6 +114,39 @@ def test_products_that_are_cut_have_their_lanes_beside_another_format(tmp_path: 
     path = tmp_path / "w.toml"
     path.write_text('a = "mxfp8-e4m3"\nb = "mxfp8-e4m3"\n' + EXAMPLE)
     assert resolved(str(path)).dot == "windowed"
+
+
+def test_products_of_a_file_are_cut_to_a_window(tmp_path: Path) -> None:
+    path = tmp_path / "cut.toml"
+    path.write_text(CUT)
+    config = resolved(str(path))
+    assert (config.dot, config.a.window, counterpart(config.a).window) == ("windowed", 11, 11)
+    assert config.a.full_scale == max(config.a.elements[0].values) * config.a.scale.largest
+    assert counterpart(config.a).elements[0].normal == config.a.elements[0].lowest_exponent == -6
+    steps = random_steps(config, 200, np.random.default_rng(0))
+    np.testing.assert_array_equal(AmaranthEngine(config).run(steps).results, steps.expected())
+    path.write_text(CUT.replace("window = 11", "window = 12"))
+    assert (resolved(str(path)).a.window, counterpart(resolved(str(path)).a).window) == (12, 12)
+    # A wider window keeps more of small products: the cut is not for show.
+    assert not np.array_equal(replace(steps, config=resolved(str(path))).expected(), steps.expected())
+
+
+@pytest.mark.parametrize("bits", [(1, 1), (3, 0), (5, 1)])
+def test_minifloats_of_all_kinds_are_cut(bits: tuple[int, int], tmp_path: Path) -> None:
+    path = tmp_path / "cut.toml"
+    fields = "exponent_bits = {}\nmantissa_bits = {}".format(*bits)
+    path.write_text(CUT.replace("exponent_bits = 4\nmantissa_bits = 2", fields).replace("full_scale = 200704", ""))
+    config = resolved(str(path))
+    steps = random_steps(config, 200, np.random.default_rng(0))
+    np.testing.assert_array_equal(AmaranthEngine(config).run(steps).results, steps.expected())
+
+
+@pytest.mark.parametrize("name", ["E2M1", "E2M3", "E3M2", "E4M3", "E5M2"])
+def test_elements_of_the_catalogue_that_a_window_cuts(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "cut.toml"
+    path.write_text(f'[formats.cut]\nelements = ["{name}"]\nscale = "E8M0"\nblock = 32\nwindow = 25\n')
+    form = resolved(str(path)).a
+    assert counterpart(form).elements[0].normal == form.elements[0].lowest_exponent
 
 
 @pytest.mark.parametrize(
@@ -323,7 +366,28 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"name": "Mine"}, "formats.'Mine': a format's name starts with a small letter"),
     ({"form": {"elements": ["T", "T"]}}, r"formats.mine.elements = \['T', 'T'\]: T and T are the same, .* ambiguous"),
     ({"form": {"elements": ["T", "T", "T"]}}, "the selector is ambiguous"),
-    ({"form": {"elements": ["E2M1", "INT4", "E1M2"]}}, "formats.mine: .*3 elements: a selector chooses among 1, 2, 4"),
+    (
+        {"more": "[elements.U]\nvalues = [0, 3, 2, 1, 0, -3, -2, -1]", "form": {"elements": ["T", "U"]}},
+        "T and U are the same, so that the selector is ambiguous",
+    ),
+    ({"form": {"window": 25}}, "formats.mine.window = 25: takes elements with an exponent each, .*; T is none of them"),
+    (
+        {"element": "exponent_bits = 3\nmantissa_bits = 2\nunit = 3", "form": {"window": 25}},
+        "formats.mine.window = 25: takes .* a power of two as unit, .*; T is none of them",
+    ),
+    (
+        {"element": "exponent_bits = 3\nmantissa_bits = 2", "form": {"window": 33}},
+        "formats.mine.window = 33: must be a whole number from 0 to 32",
+    ),
+    (
+        {"element": "exponent_bits = 3\nmantissa_bits = 2", "form": {"window": 3}},
+        "formats.mine: .*window = 3: must keep the bits of a whole product",
+    ),
+    (
+        {"element": "exponent_bits = 3\nmantissa_bits = 2", "form": {"window": 25, "sums": 2}},
+        "formats.mine: .*window = 25: takes one kind of elements, in one sum",
+    ),
+    ({"form": {"elements": ["E2M1", "INT4", "S1P2"]}}, "formats.mine: .*3 elements: a selector chooses among 1, 2, 4"),
     (
         {"form": {"elements": ["E5M2"], "scale": "E8M0", "block": 32}},
         "no lanes multiply mine x mine: a = 'mine' has infinite elements; .*a = 'mine' has no window",

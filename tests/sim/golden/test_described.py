@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sim import golden
+from sim.golden import parts
 
 FILE = """
 [elements.P]
@@ -124,6 +125,60 @@ def test_two_kinds_are_other_numbers_by_their_factors() -> None:
     twice = twice.replace('["F", "I"]', '["P", "D"]').replace("values = [0, 1, 2, 4, 0", "values = [0, 4, 8, 16, 0")
     with pytest.raises(golden.ArgumentError, match="elements P and D are the same numbers"):
         golden.formats_from(twice.replace("-1, -2, -4]", "-4, -8, -16]"))
+
+
+def test_two_kinds_are_the_same_numbers_by_other_codes() -> None:
+    same = FILE.replace('["F", "I"]', '["P", "Q"]').replace("factors = [7, 6]\n", "")
+    turned = "[elements.Q]\nvalues = [0, 1, 0.5, 0.25, 0, -1, -0.5, -0.25]\n" + same
+    with pytest.raises(golden.ArgumentError, match="elements P and Q are the same numbers: nothing to select"):
+        golden.formats_from(turned)
+
+
+@pytest.mark.parametrize(("unit", "normal"), [(1, 0), (0.25, -2), (8, 3)])
+def test_a_window_takes_the_exponents_of_minifloats(unit: float, normal: int) -> None:
+    cut = f"""
+    [elements.F]
+    exponent_bits = 2
+    mantissa_bits = 1
+    unit = {unit}
+    [formats.cut]
+    elements = ["F"]
+    scale = "E8M0"
+    block = 32
+    window = 25
+    """
+    form = golden.formats_from(cut)["cut"]
+    assert (form.window, form.elements[0].normal) == (25, normal)
+    assert form.elements[0].values[2] == 2.0**normal
+    with pytest.raises(golden.ArgumentError, match="a window takes floating-point elements"):
+        golden.formats_from(cut.replace(f"unit = {unit}", "unit = 3"))
+
+
+@pytest.mark.parametrize("scale", ["UE4M3", "E8M0"])
+def test_a_fold_is_in_the_exponents_of_products_that_are_cut(scale: str) -> None:
+    form = golden.formats_from(f"""
+    [elements.F]
+    exponent_bits = 3
+    mantissa_bits = 2
+    [formats.cut]
+    elements = ["F"]
+    scale = "{scale}"
+    block = 16
+    window = 6
+    """)["cut"]
+    assert form.elements[0].fold == -3
+    rng = np.random.default_rng(0)
+    for empty_blocks in ("included", "excluded"):
+        for _ in range(100):
+            codes = rng.integers(0, 64, (2, 32), np.uint8)
+            scales = rng.integers(40, 60, (2, 2), np.uint8)
+            scales[rng.random((2, 2)) < 0.1] = 0
+            c = np.float32(rng.standard_normal() * 2.0 ** rng.integers(-160, 20))
+            sides = [x.tolist() for operand in zip(codes, scales, strict=True) for x in operand]
+            options = {"a": form, "b": form, "empty_blocks": empty_blocks}
+            inputs = [np.array([side], np.uint8) for side in sides]
+            found = golden.step(*inputs, np.array([[c]]), **options).view(np.uint32)
+            assert found[0, 0] == parts.step(*sides, int(c.view(np.uint32)), **options)
 
 
 def test_what_is_found_belongs_to_who_asked() -> None:
