@@ -58,10 +58,11 @@ def patterns(rng, *shares):
         *(("mixfp4", 4, slot) for slot in CHOSEN),
         *(("nvfp4", 1, slot) for slot in ("separate", "full")),
         *(("nvint4", 1, slot) for slot in ("split", "quadrants")),
+        *(("if4", 1, "full"), ("razer-activations", 1, "split"), ("fp4-ue5m3-b16", 1, "quadrants")),
     ],
 )
 def test_random(form, groups, slot, compiled):
-    """Both modes by turns, in chains that mix them, with gaps and stalls; MixFP4 and one other format in each slot."""
+    """Both modes by turns, in chains that mix them, with gaps and stalls; MixFP4 and others in each slot."""
     pipeline = SMALL if groups == 1 else BLACKWELL
     config = core(slot, CHOSEN[slot], form, groups=groups, pipeline=pipeline, rows=2, columns=2)
     rng = np.random.default_rng(groups)

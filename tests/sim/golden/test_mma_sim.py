@@ -1,8 +1,10 @@
-"""Steps of NVFP4 against MMA-Sim (arXiv 2511.10909), where it is installed; it is on no package index.
+"""Steps of NVFP4 and of FP8 against MMA-Sim (arXiv 2511.10909), where it is installed; it is on no package index.
 
 git clone https://github.com/microsoft/MMA-Sim && pip install torch
 PYTHONPATH=MMA-Sim python -m pytest tests/sim/golden/test_mma_sim.py
 """
+
+from itertools import product
 
 import numpy as np
 import pytest
@@ -86,3 +88,60 @@ def test_empty_blocks_take_part_in_mma_sim():
         excluded = golden.step(*operands, a="nvfp4", b="nvfp4", empty_blocks="excluded")
         differ += (excluded.view(np.uint32) != theirs(*operands)).sum()
     assert differ > 0
+
+
+FP8 = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
+K = 32
+
+
+def theirs_of_fp8(types, a, b, c, scales=()):
+    """Bits, uint32 (M, N); ``scales`` are bytes of UE8M0 for rows of A and of B."""
+    name = f"f32.{'.'.join(types)}.f32"
+    operands = [torch.from_numpy(codes.copy()).view(FP8[of]) for of, codes in zip(types, (a, b), strict=True)]
+    rows = [torch.from_numpy(each.copy()).view(torch.float8_e8m0fnu) for each in scales]
+    if rows:
+        unit = nv_ptx.mma_block_scale("RTX Blackwell", f"m16n8k32.block32.{name}.ue8m0")
+        d = unit(operands[0], operands[1].T, torch.from_numpy(c.copy()), rows[0], rows[1].T)
+    else:
+        d = nv_ptx.mma("RTX Blackwell", f"m16n8k32.{name}")(operands[0], operands[1].T, torch.from_numpy(c.copy()))
+    return d.numpy().view(np.uint32)
+
+
+def any_c(rng, sums):
+    return rng.integers(0, 1 << 32, sums.shape, np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["plain", "scaled"])
+@pytest.mark.parametrize("draw_c", [near_c, any_c, zero_c, cancelling_c])
+@pytest.mark.parametrize("specials", [False, True], ids=["finite", "any"])
+@pytest.mark.parametrize("types", list(product(FP8, repeat=2)), ids="-".join)
+def test_steps_of_fp8_are_those_of_mma_sim(types, specials, draw_c, scaled):
+    """Of equal types and of unequal ones."""
+    rng = np.random.default_rng([specials, scaled, *(len(name) for name in (draw_c.__name__, "".join(types)))])
+    kinds = dict(zip("ab", types, strict=True))
+    for _ in range(4):
+        a, b = (rng.integers(0, 256, (rows, K), np.uint8) for rows in (M, N))
+        for of, codes in zip(types, (a, b), strict=True):
+            table = torch.arange(256, dtype=torch.uint8).view(FP8[of]).float().numpy()
+            # A NaN or infinity in most rows would leave little else to compare.
+            codes[~np.isfinite(table[codes])] = 0x81
+            codes[rng.random(codes.shape) < 0.1] = 0x80
+            if specials:
+                codes[0, rng.integers(K)] = rng.choice(np.flatnonzero(~np.isfinite(table)))
+        rows = tuple(rng.integers(127 - 15, 127 + 16, (rows, 1), np.uint8) for rows in (M, N)) if scaled else ()
+        options = dict(zip(("a_scales", "b_scales"), rows, strict=False)) | kinds
+        c = draw_c(rng, golden.unscaled_step(a, b, np.zeros((M, N), np.float32), **options))
+        ours = golden.unscaled_step(a, b, c, **options).view(np.uint32)
+        np.testing.assert_array_equal(ours, theirs_of_fp8(types, a, b, c, rows))
+        if specials:
+            assert not np.isfinite(np.concatenate([ours[0], ours[:, 0]]).view(np.float32)).any()
+
+
+@pytest.mark.parametrize("bits", [24, 26])
+def test_another_window_would_differ(bits):
+    """So the comparison says how many bits are kept."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(0, 0x78, (rows, K), np.uint8) for rows in (M, N))
+    c = near_c(rng, np.zeros((M, N)))
+    other = golden.unscaled_step(a, b, c, fraction_bits=bits).view(np.uint32)
+    assert (other != theirs_of_fp8(("e4m3", "e4m3"), a, b, c)).any()

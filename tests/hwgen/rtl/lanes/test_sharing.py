@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from hwgen.config import SLOTS, TensorCoreConfig
+from hwgen.errors import InputError
+from hwgen.formats import BLOCK_FORMATS
 from hwgen.formats.unscaled import TYPES
 from hwgen.rtl.decode.operand import OperandDecoder, codes_layout, decoded_as, operand_layout
 from hwgen.rtl.decode.unscaled import KINDS, SLOT, UnscaledDecoder
@@ -13,13 +15,17 @@ from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.lanes import lanes
 from hwgen.verilog import design
 
-FORMATS = ("nvfp4", "mixfp4", "nvint4")
+FORMATS = ("nvfp4", "mixfp4", "nvint4", "if4", "fp4-ue5m3-b16", "razer-activations")
+"""Those that slots take, but for the one whose steps choose the elements of blocks."""
+NOT_SHORT = ("if4", "razer-activations")
+"""No element of theirs is a short significand and a shift, as ``quadrants`` takes them."""
 CORES = {
     f"{slot}-{dot}-{form}": TensorCoreConfig("x", form, form, 1, 1, 1, dot, slot=slot, pipeline=())
     for slot, dots in SLOTS.items()
     for number, dot in enumerate(dots or ())
     # All formats with the first lanes of a slot; with the others MixFP4, whose products collide.
     for form in (FORMATS if number == 0 else ("mixfp4",))
+    if not (slot == "quadrants" and form in NOT_SHORT)
 }
 cores = pytest.mark.parametrize("config", CORES.values(), ids=CORES)
 BESIDE = {form: TensorCoreConfig("x", form, form, 1, 1, 1, slot="separate", pipeline=()) for form in FORMATS}
@@ -58,6 +64,19 @@ def in_lanes(config, side, significands):
 def fields(lane):
     """Fields of a lane, however wide they are."""
     return {name: int(lane[name]) for name in lane.shape().members}
+
+
+def test_formats_that_slots_take():
+    def takes(slot, form):
+        try:
+            TensorCoreConfig("x", form, form, 1, 1, 1, SLOTS[slot][0], slot=slot, pipeline=())
+        except InputError:
+            return False
+        return True
+
+    taken = {(slot, form) for slot, dots in SLOTS.items() if dots for form in BLOCK_FORMATS if takes(slot, form)}
+    uniform = {(slot, "nvfp4-e0m3") for slot, dots in SLOTS.items() if dots}
+    assert taken - uniform == {(config.slot, config.a.name) for config in CORES.values()}
 
 
 @pytest.mark.sampled(2)
