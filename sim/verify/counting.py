@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.errors import ToolError
+from hwgen.formats.unscaled import TYPE_BITS, TYPES
 from sim.engines import Run
 from sim.steps import Steps, Trace, elements
 from sim.verify.bins import Goals
@@ -154,8 +155,12 @@ def _count_half_rate(counts: Counts, steps: Steps, at: NDArray[np.intp], c: NDAr
     return own
 
 
+_PLACE = np.array([list(TYPES).index(code) if code in TYPES else -1 for code in range(1 << TYPE_BITS)])
+"""Of each code of a type among those that are known; -1 of others."""
+
+
 def _count_modes(counts: Counts, steps: Steps, own: NDArray[np.uint32], run: Run, offer: Any) -> None:
-    """Count changes of the mode, and the types beside steps of FP4, which ignore them."""
+    """Count changes of the mode and of types, and the types beside steps of FP4, which ignore them."""
     half, turns = steps.half.astype(np.int64), steps.config.interleave
     behind = np.where(steps.first, 0, 1 + np.roll(half, turns))
     np.add.at(counts["modes of a tile"], (half, behind), 1)
@@ -163,7 +168,12 @@ def _count_modes(counts: Counts, steps: Steps, own: NDArray[np.uint32], run: Run
     offered = np.concatenate([[0], np.cumsum(offer)])
     begin, end = run.accepted[:-1] + 1, run.accepted[1:]
     waits = offered[end] - offered[begin] > 0
-    np.add.at(counts["modes in a row"], (half[1:], half[:-1], np.where(end == begin, 0, 1 + waits)), 1)
+    after = np.where(end == begin, 0, 1 + waits)
+    np.add.at(counts["modes in a row"], (half[1:], half[:-1], after), 1)
+    for side, types in (("A", steps.a_types), ("B", steps.b_types)):
+        known = np.where(steps.half, _PLACE[types], -1)
+        both = (known[1:] >= 0) & (known[:-1] >= 0)
+        np.add.at(counts[f"{PREFIX}types of {side} in a row"], (known[1:][both], known[:-1][both], after[both]), 1)
     seen = ~steps.half & (own != NAN).any(axis=(1, 2))
     np.add.at(counts["types of FP4"], (steps.a_types[seen], steps.b_types[seen]), 1)
 

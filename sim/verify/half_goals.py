@@ -180,7 +180,11 @@ def _scales(add: Callable[..., None]) -> None:
 
 
 def _modes(config: TensorCoreConfig, add: Callable[..., None]) -> None:
-    """Changes from one mode to the other, within tiles and in the pipeline."""
+    """Changes from one mode to the other, within tiles and in the pipeline, and of types from step to step."""
     modes = ("FP4", "half rate")
     add("modes of a tile", ("step of", modes), ("behind", ("the beginning", *modes)))
-    add("modes in a row", ("step of", modes), ("behind", modes), ("", ("at once", "after a gap", "after a stall")))
+    after = ("", ("at once", "after a gap", "after a stall"))
+    add("modes in a row", ("step of", modes), ("behind", modes), after)
+    types = tuple(element.name for element in TYPES.values())
+    for side in "AB":
+        add(f"{PREFIX}types of {side} in a row", ("step of", types), ("behind", types), after)

@@ -67,12 +67,13 @@ def test_what_is_no_goal_has_a_reason(core):
         assert bool(goal.reason) == (not goal.reachable.all()), name
 
 
-def test_every_change_of_modes_can_be_met(compiled):
+def test_every_change_of_modes_and_types_can_be_met(compiled):
     """Under gaps and stalls, in a core without registers, where a step that waits is the one on offer."""
     config = TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 2, 1, slot="full")
     outcome = verify.verify(compiled(config), 8_000 * config.macs_per_step, workers=1)
     assert outcome.failure is None
     assert not [goal for goal in outcome.missed() if goal.startswith(("handshakes", "C and its", "modes"))]
+    assert not [goal for goal in outcome.missed() if " in a row" in goal]
 
 
 def test_goals_follow_from_the_configuration():

@@ -30,7 +30,10 @@ CORES = {
 }
 CORE = TensorCoreConfig("core", "mixfp4", "mixfp4", 1, 1, 1, slot="full")
 E4M3, E5M2, E2M3, E2M1 = (ELEMENT_TYPES[name] for name in ("e4m3", "e5m2", "e2m3", "e2m1"))
-OF_STREAMS = ("handshakes", "C and its step", "modes in a row")
+OF_STREAMS = (
+    *("handshakes", "C and its step", "modes in a row"),
+    *(f"{PREFIX}types of {side} in a row" for side in "AB"),
+)
 
 
 @pytest.mark.parametrize("core", CORES.values(), ids=CORES)
@@ -239,6 +242,7 @@ def test_modes():
     steps = one[np.zeros(4, np.intp)]
     steps.half[:] = False, True, True, False
     steps.first[:] = True, False, True, False
+    steps.a_types[:], steps.b_types[:] = (2, 1, 5, 5), (0, 0, 4, 4)
     seen = counted(steps, accepted=[1, 2, 5, 7], offer=[0, 1, 1, 0, 0, 1, 1, 1])
     assert seen["modes of a tile"] == {
         "step of FP4, behind the beginning": 1,
@@ -251,6 +255,10 @@ def test_modes():
         "step of half rate, behind half rate, after a gap": 1,
         "step of FP4, behind half rate, after a stall": 1,
     }
+    assert seen["types of A in a row"] == {"step of E2M1, behind E5M2, after a gap": 1}
+    assert seen["types of B in a row"] == {"step of E3M2, behind E4M3, after a gap": 1}
+    steps.a_types[2] = 2  # reserved
+    assert counted(steps)["types of A in a row"] == {}
     assert seen["C"] == {"from the payload, +0, with products": 1, "from a step of FP4, +normal, with products": 1}
 
 
