@@ -170,10 +170,10 @@ def _count_modes(counts: Counts, steps: Steps, own: NDArray[np.uint32], run: Run
     waits = offered[end] - offered[begin] > 0
     after = np.where(end == begin, 0, 1 + waits)
     np.add.at(counts["modes in a row"], (half[1:], half[:-1], after), 1)
-    for side, types in (("A", steps.a_types), ("B", steps.b_types)):
+    for name, types in (("A", steps.a_types), ("B", steps.b_types)):
         known = np.where(steps.half, _PLACE[types], -1)
         both = (known[1:] >= 0) & (known[:-1] >= 0)
-        np.add.at(counts[f"{PREFIX}types of {side} in a row"], (known[1:][both], known[:-1][both], after[both]), 1)
+        np.add.at(counts[f"{PREFIX}types of {name} in a row"], (known[1:][both], known[:-1][both], after[both]), 1)
     seen = ~steps.half & (own != NAN).any(axis=(1, 2))
     np.add.at(counts["types of FP4"], (steps.a_types[seen], steps.b_types[seen]), 1)
 

@@ -242,7 +242,7 @@ def test_modes():
     steps = one[np.zeros(4, np.intp)]
     steps.half[:] = False, True, True, False
     steps.first[:] = True, False, True, False
-    steps.a_types[:], steps.b_types[:] = (2, 1, 5, 5), (0, 0, 4, 4)
+    steps.a_types[:], steps.b_types[:] = (2, 0, 1, 5), (0, 0, 4, 4)
     seen = counted(steps, accepted=[1, 2, 5, 7], offer=[0, 1, 1, 0, 0, 1, 1, 1])
     assert seen["modes of a tile"] == {
         "step of FP4, behind the beginning": 1,
@@ -255,7 +255,7 @@ def test_modes():
         "step of half rate, behind half rate, after a gap": 1,
         "step of FP4, behind half rate, after a stall": 1,
     }
-    assert seen["types of A in a row"] == {"step of E2M1, behind E5M2, after a gap": 1}
+    assert seen["types of A in a row"] == {"step of E5M2, behind E4M3, after a gap": 1}
     assert seen["types of B in a row"] == {"step of E3M2, behind E4M3, after a gap": 1}
     steps.a_types[2] = 2  # reserved
     assert counted(steps)["types of A in a row"] == {}
