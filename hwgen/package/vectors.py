@@ -7,11 +7,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from hwgen.config import TensorCoreConfig
+from hwgen.formats.unscaled import SCALE, TYPES
 from hwgen.rtl.tensor_core import addend_layout, result_layout, step_layout
 from sim import golden, tensors
 from sim.counterpart import counterpart
 from sim.random import random_steps
-from sim.steps import Steps, schedule
+from sim.steps import Steps, codes_of, schedule
 
 __all__ = ["Vectors", "vectors"]
 
@@ -19,6 +20,7 @@ _SEED = 1
 _DIGITS = 48_000  # of all steps together: what keeps a repository small
 _STEPS = range(16, 65)
 _STEPS_PER_TILE = 4
+_DEVIATION = 2.0  # of numbers at either rate: the largest ones saturate in no type but E2M1
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,55 @@ class Vectors:
     result_count: int
 
 
-def _gemm(config: TensorCoreConfig, tiles: int, rng: np.random.Generator) -> Steps:
-    """Whole tiles of normally distributed numbers, each with the same rows of A."""
+def _gemm(
+    config: TensorCoreConfig, tiles: int, rng: np.random.Generator, deviation: float | None = None, c: float = 1000
+) -> Steps:
+    """Whole tiles of normally distributed numbers, each with the same rows of A.
+
+    ``deviation`` is that of the numbers in the units of the core, by default what the tensor scale makes of them; ``c``
+    is that of C.
+    """
     depth = _STEPS_PER_TILE * config.depth
     seeds = rng.integers(1 << 31, size=3).tolist()
     shapes = ((config.rows, depth), (config.columns * tiles, depth))
+    scale = None if deviation is None else 1 / deviation
     a, b = (
-        golden.quantize(tensors.generate("gaussian", shape, seed), counterpart(config.form(side)))
+        golden.quantize(tensors.generate("gaussian", shape, seed), counterpart(config.form(side)), tensor_scale=scale)
         for shape, seed, side in zip(shapes, seeds, "ab", strict=False)
     )
-    c = np.float32(1000) * tensors.generate("gaussian", (config.rows, config.columns * tiles), seeds[2])
-    return schedule(config, a, b, c)
+    addend = np.float32(c) * tensors.generate("gaussian", (config.rows, config.columns * tiles), seeds[2])
+    return schedule(config, a, b, addend)
+
+
+def _of_both_rates(config: TensorCoreConfig, tiles: int, rng: np.random.Generator) -> Steps:
+    """Tiles of which three steps of four are at half the rate, each of other types; numbers are of one size.
+
+    A quarter of a tile is FP4, the first, second, third or last by the turn of the tile. Where tiles take turns, the
+    first of them is of FP4 alone.
+    """
+    steps = _gemm(config, tiles, rng, _DEVIATION, _DEVIATION**2)
+    place, turn = np.divmod(np.arange(len(steps)), config.interleave)
+    steps.half[:] = (place + turn) % _STEPS_PER_TILE != 0
+    steps.half[turn == 0] &= config.interleave == 1
+    at = np.flatnonzero(steps.half)
+    number, known = np.arange(len(at)), np.array([*TYPES], np.uint8)
+    # Every pair before one comes again.
+    pairs = known[number % len(known)], known[(number + number // len(known)) % len(known)]
+    for types, own, codes, scales in zip(
+        (steps.a_types, steps.b_types),
+        pairs,
+        (steps.a_codes, steps.b_codes),
+        (steps.a_scales, steps.b_scales),
+        strict=True,
+    ):
+        types[at] = own
+        for step, code in zip(at, own.tolist(), strict=True):
+            element = golden.UNSCALED_ELEMENTS[TYPES[code].name.lower()]
+            numbers = _DEVIATION * rng.standard_normal((codes.shape[1], config.depth // 2))
+            codes[step] = codes_of(element.encode(numbers))
+            if config.half_scaled:
+                scales[step, :, 0] = rng.integers(SCALE.bias - 2, SCALE.bias + 3, codes.shape[1])
+    return steps
 
 
 def _joined(config: TensorCoreConfig, *parts: Steps) -> Steps:
@@ -68,6 +108,7 @@ def vectors(config: TensorCoreConfig) -> Vectors:
 
     Half of the steps seek out the corners of the arithmetic, with NaN, infinities, sums that cancel, and results in the
     midst of chains; the others are tiles of a GEMM with four steps each. The larger the payloads the fewer there are.
+    In those of a core with a slot the rate changes, and the types of the elements do.
 
     Parameters
     ----------
@@ -81,11 +122,9 @@ def vectors(config: TensorCoreConfig) -> Vectors:
     count = int(np.clip(_DIGITS // ((width + c_width) // 4), _STEPS[0], _STEPS[-1]))
     # A tile begins where the turns do.
     corners = -(-count // 2 // turns) * turns
-    steps = _joined(
-        config,
-        random_steps(config, corners, rng),
-        _gemm(config, max(turns, (count - corners) // _STEPS_PER_TILE), rng),
-    )
+    tiles = max(turns, (count - corners) // _STEPS_PER_TILE)
+    whole = _of_both_rates if config.slotted else _gemm
+    steps = _joined(config, random_steps(config, corners, rng), whole(config, tiles, rng))
     expected = steps.expected()
     results = [int.from_bytes(tile.astype("<u4").tobytes(), "little") for tile in expected]
     return Vectors(

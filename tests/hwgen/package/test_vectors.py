@@ -7,6 +7,7 @@ import pytest
 
 from hwgen import verilog
 from hwgen.config import NAMED
+from hwgen.formats.unscaled import TYPES
 from hwgen.package.vectors import vectors
 from sim import golden
 
@@ -91,3 +92,24 @@ def test_number_of_steps_follows_the_payload(tiny):
     large = dataclasses.replace(tiny, name="wide", rows=40, columns=8, pipeline=())
     counts = [vectors(config).step_count for config in (tiny, NAMED["mixfp4-small"], large)]
     assert counts == [64, 64, 16]
+
+
+@pytest.mark.parametrize("name", ["nvfp4-multi-small", "nvfp4-e0m3-multi-small", "mixfp4-mx-multi-small"])
+def test_vectors_change_rate_and_types(name):
+    config = NAMED[name]
+    manifest = verilog.describe(config).as_dict()
+    made = vectors(config)
+    steps = read(made.steps, manifest, "step__payload")
+    tiles = steps[-4 * config.interleave :]
+    assert {int(step["mode"]) for step in tiles} == {0, 1}
+    half = [step for step in tiles if step["mode"]]
+    types = [(int(step["a_type"]), int(step["b_type"])) for step in half]
+    assert len(half) == 3 * (config.interleave - 1)
+    assert len(set(types)) == min(len(types), 25)
+    assert {a for a, _ in types} == {b for _, b in types} == {*TYPES}
+    results = read(made.results, manifest, "result__payload")[-config.interleave :]
+    values = np.array([result["d"] for result in results], np.uint32).view(np.float32)
+    assert np.isfinite(values).all()
+    # Nothing is so large that it would hide the rest.
+    assert (np.abs(values) < 2.0**12).all()
+    assert len(np.unique(values)) == values.size
