@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sim import golden, tensors
 from sim.tensors import Tensor
 
-from .rows import BY_ROW, by_row, rules
+from .rows import OUTSIDE, by_part, rules, spread
 
 ORDINARY = "ordinary-channels"
 """The channels of ``outlier-channels`` that are not scaled up."""
@@ -98,7 +98,7 @@ def energies(x: Tensor | Part, form: str | golden.BlockFormat, rule: str | None 
     form : str or BlockFormat
         Format, such as one of `golden.FORMATS`.
     rule : str, optional
-        Rule of quantisation, see `golden.quantize`, or `BY_ROW`; the default is that of the format.
+        Rule of quantisation, see `golden.quantize`, or one of `OUTSIDE`; the default is that of the format.
 
     Raises
     ------
@@ -107,8 +107,8 @@ def energies(x: Tensor | Part, form: str | golden.BlockFormat, rule: str | None 
     """
     part = _part(x)
     scales = None
-    if rule == BY_ROW:
-        quantized, scales = by_row(part.tensor, golden.block_format(form))
+    if rule in OUTSIDE:
+        quantized, scales = by_part(part.tensor, golden.block_format(form), rule)
     else:
         quantized = golden.quantize_padded(part.tensor, form, rule=rule)
     return lost(part, quantized, scales)
@@ -119,7 +119,9 @@ def _part(x: Tensor | Part) -> Part:
     return x if isinstance(x, Part) else Part(x, np.ones(np.shape(x)[1:], np.bool_))
 
 
-def lost(x: Tensor | Part, quantized: golden.QuantizedTensor, scales: Tensor | None = None) -> Energies:
+def lost(
+    x: Tensor | Part, quantized: golden.QuantizedTensor, scales: npt.NDArray[np.float32] | None = None
+) -> Energies:
     """Return the energies of a matrix and of its error, once it is quantised.
 
     Parameters
@@ -128,8 +130,8 @@ def lost(x: Tensor | Part, quantized: golden.QuantizedTensor, scales: Tensor | N
         The matrix.
     quantized : QuantizedTensor, (rows, K or more)
         What it became; columns beyond K are left out.
-    scales : array, (rows,), optional
-        What its rows are to be multiplied by.
+    scales : array, (rows, 1) or (rows, groups), optional
+        What its rows, or groups of them, are to be multiplied by.
 
     Raises
     ------
@@ -142,7 +144,7 @@ def lost(x: Tensor | Part, quantized: golden.QuantizedTensor, scales: Tensor | N
     values = quantized.form.values(quantized.codes, quantized.scales)
     values *= quantized.core_scale
     if scales is not None:
-        values *= np.asarray(scales, np.float64)[:, None]
+        values *= spread(scales, values.shape[1])
     error = values[:, : wide.shape[1]] - wide
     # Of whole tensors without a copy.
     chosen = slice(None) if part.channels.all() else part.channels

@@ -25,7 +25,7 @@ from sim.golden.rules import checked, reference, tensor_divisor
 
 from .encoder import Encoder, Matrix, Product, plain
 from .noise import Energies, energies
-from .rows import BY_ROW, by_row, of_weights
+from .rows import GROUP, OUTSIDE, by_part, of_weights
 
 DEPTH = 64
 """Products that a step adds up before it rounds to FP32: K of Blackwell's ``kind::mxf4`` and ``kind::mxf4nvf4``."""
@@ -225,11 +225,26 @@ def quantised(
         )
         if exact:
             d = golden.dequantize(a).astype(np.float64) @ golden.dequantize(b).astype(np.float64).T
-        else:
-            d = golden.gemm(a, b, blocks_per_step=groups)
-        return d if rows is columns is None else (d * _column(rows) * _column(columns).T).astype(np.float32)
+            return d if rows is columns is None else (d * _factors(rows) * _factors(columns).T).astype(np.float32)
+        if rows is columns is None:
+            return golden.gemm(a, b, blocks_per_step=groups)
+        one, other = _factors(rows), _factors(columns)
+        total = np.zeros((len(x), len(w)))
+        for part in range(parts := max(one.shape[1], other.shape[1])):
+            pair = (a, b) if parts == 1 else (_group(a, part), _group(b, part))
+            scales = one[:, [part % one.shape[1]]] * other[:, part % other.shape[1]]
+            total += golden.gemm(*pair, blocks_per_step=groups) * scales
+        return total.astype(np.float32)
 
     return product
+
+
+def _group(operand: golden.QuantizedTensor, index: int) -> golden.QuantizedTensor:
+    """Return a group of all rows."""
+    block = operand.form.block
+    first, last = GROUP * index, GROUP * (index + 1)
+    codes, scales = operand.codes[:, first:last], operand.scales[:, first // block : last // block]
+    return golden.QuantizedTensor(codes, scales, operand.tensor_scale, operand.form)
 
 
 def _larger(name: str, draw: int) -> tuple[float, float]:
@@ -245,8 +260,8 @@ def _quantised(
     x: Matrix, form: golden.BlockFormat, rule: str | None, larger: float
 ) -> tuple[golden.QuantizedTensor, npt.NDArray[np.float32] | np.float64 | None]:
     """Return a matrix in a format, by scales ``larger`` times as large, and what its rows are to be multiplied by."""
-    if rule == BY_ROW:
-        return by_row(x, form, larger)
+    if rule in OUTSIDE:
+        return by_part(x, form, rule, larger)
     if larger == 1:
         return golden.quantize_padded(x, form, rule=rule), None
     divisor = tensor_divisor(form, checked(form, rule))
@@ -257,9 +272,9 @@ def _quantised(
     return golden.quantize_padded(x, form, tensor_scale=scale, rule=rule), None
 
 
-def _column(rows: npt.NDArray[np.float32] | np.float64 | None) -> npt.NDArray[np.float64]:
-    """Return factors of rows as a column; one number is that of all rows, and None is 1."""
-    return np.asarray(1.0 if rows is None else rows, np.float64).reshape(-1, 1)
+def _factors(rows: npt.NDArray[np.float32] | np.float64 | None) -> npt.NDArray[np.float64]:
+    """Return factors of rows, or of their groups, (rows, groups); one number is that of all rows, and None is 1."""
+    return np.atleast_2d(np.asarray(1.0 if rows is None else rows, np.float64))
 
 
 def _of_weights(

@@ -65,8 +65,9 @@ def _caveats(row: FormatRow) -> list[str]:
     said = [_CAVEATS[each.name] for each in operands if each.name in _CAVEATS]
     if any(each.scale_bits == 0 for each in operands):
         said.append(
-            "its errors are those of one scale for a whole tensor, and by the rule by-row of one for each row, which is"
-            " outside the core as well (ternary weights keep one); scales of groups are in neither"
+            "its errors are those of one scale for a whole tensor, by the rule by-row of one for each row, and by"
+            " by-group of one for each 128 elements of a row (ternary weights keep one); all are outside the core, and"
+            " so is the sum over groups"
         )
     return said
 

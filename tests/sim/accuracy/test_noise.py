@@ -155,7 +155,7 @@ def test_order_is_the_published_one():
 def test_choices_are_all_formats_with_all_rules():
     forms = [form for form, _ in accuracy.CHOICES]
     assert set(forms) == set(golden.FORMATS)
-    assert {rule for _, rule in accuracy.CHOICES} == {*golden.RULES, "by-row"}
+    assert {rule for _, rule in accuracy.CHOICES} == {*golden.RULES, "by-row", "by-group"}
     x = tensors.generate("gaussian", (4, 64), 3)
     for form in golden.FORMATS:
         default = accuracy.CHOICES[forms.index(form)]

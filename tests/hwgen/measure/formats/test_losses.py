@@ -74,13 +74,15 @@ def test_of_two_formats_the_weights_have_that_of_b() -> None:
     # NVFP4 alone has four-over-six.
     assert list(losses.similarities(config) or {}) == ["nearest", "least-error"]
     assert model.asked == [("nvfp4", None, "mixfp4"), ("nvfp4", "least-error", "mixfp4")]
-    # The default rule of each, and of integers a scale for each row besides. Ternary weights keep that of the tensor.
-    assert list(losses.similarities(NAMED["w4a8-int-small"]) or {}) == ["unscaled", "by-row"]
+    # The default rule of each, and of integers scales outside besides. Ternary weights keep that of the tensor.
+    assert list(losses.similarities(NAMED["w4a8-int-small"]) or {}) == ["unscaled", "by-row", "by-group"]
     assert by_rule(NAMED["w4a8-int-small"], losses) == {
         ("int8", "unscaled"): {schema.ACTIVATIONS: 12},
         ("int8", "by-row"): {schema.ACTIVATIONS: 10},
+        ("int8", "by-group"): {schema.ACTIVATIONS: 12},
         ("int4", "unscaled"): {schema.WEIGHTS: 112},
         ("int4", "by-row"): {schema.WEIGHTS: 110},
+        ("int4", "by-group"): {schema.WEIGHTS: 112},
     }
     found = by_rule(NAMED["ternary-small"], losses)
     assert (found["ternary", "absmean"], found["ternary", "by-row"]) == ({schema.WEIGHTS: 115}, {})

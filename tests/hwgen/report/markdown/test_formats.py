@@ -129,7 +129,7 @@ def test_a_row_says_what_its_errors_are_of(formats_report: schema.FormatsReport)
     """Where no block has a scale, and where a rule is not that of the source."""
     row = formats_report.results[2]
     assert row.a is not None
-    tensor = "its errors are those of one scale for a whole tensor, and by the rule by-row of one for each row"
+    tensor = "its errors are those of one scale for a whole tensor, by the rule by-row of one for each row"
     for changes, words in (
         ({"scale_bits": 0}, tensor),
         ({"name": "blockdialect"}, "by the rule for weights, since ties"),
