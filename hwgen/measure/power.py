@@ -37,6 +37,7 @@ from hwgen.stats import against_itself, paired
 from hwgen.timing import analysis as timing
 from sim import tensors
 from sim.steps import check_hold
+from sim.unscaled import UNSCALED_TYPES
 
 __all__ = ["HELD", "RUNS", "SCOPES", "SHARES", "VARIED", "Situation", "situations", "study"]
 
@@ -88,9 +89,9 @@ class Situation:
 def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus: Stimulus) -> list[Situation]:
     """At work on ``stimulus`` first, and on the baseline's bits, where the candidate takes them; then others.
 
-    Those are shares of E1M2, other tensors, B held, half the rate of two cores with a slot, and at rest. A ``stimulus``
-    that holds B stands beside one with other rows in every step. Cores that accumulate exactly have no situation with B
-    held, see `sim.steps.schedule_held`.
+    Those are shares of E1M2, other tensors, B held, each type at half the rate of two cores with a slot, and at rest. A
+    ``stimulus`` that holds B stands beside one with other rows in every step. Cores that accumulate exactly have no
+    situation with B held, see `sim.steps.schedule_held`.
     """
     own = (baseline.formats, candidate.formats)
     names = " x ".join(dict.fromkeys(form.name for form in baseline.formats))
@@ -109,7 +110,9 @@ def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus
     elif not (baseline.exact or candidate.exact):
         found.append(Situation(f"B held for {HELD} steps", replace(stimulus, hold=HELD), own))
     if half_rates_alike(baseline, candidate):
-        found.append(Situation("half rate", replace(stimulus, elements=HALF_RATE_ELEMENTS), own))
+        for kind in UNSCALED_TYPES:
+            name = "half rate" if kind == HALF_RATE_ELEMENTS else f"half rate, {kind.upper()}"
+            found.append(Situation(name, replace(stimulus, elements=kind), own))
     return found + [Situation(traffic, replace(stimulus, traffic=traffic), own) for traffic in TRAFFIC[1:]]
 
 

@@ -1055,7 +1055,7 @@ class Situation:
     ----------
     situation
         `at work`, both on the baseline's operands, a share of E1M2 blocks, other tensors, `half rate` of cores with a
-        slot, `idle`, `idle, inputs toggle` or `stalled`.
+        slot, `half rate, E5M2` and so on for other types than E4M3, `idle`, `idle, inputs toggle` or `stalled`.
     scope
         `element` or `core`.
     runs

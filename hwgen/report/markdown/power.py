@@ -116,8 +116,8 @@ def markdown(report: PowerReport, picture: str) -> str:
     if half := conditions.half_rate:
         kind = half.elements.upper()
         slow = (
-            f" Half rate: steps of {kind} x {kind}, the same bits for both, with half as many multiply-accumulates:"
-            f" {half.macs_per_cycle['core']:,} in a cycle of the core."
+            f" Half rate: steps of {kind} x {kind}, or of the type that is named, the same bits for both, with half as"
+            f" many multiply-accumulates: {half.macs_per_cycle['core']:,} in a cycle of the core."
         )
     met = "every run meets it" if conditions.slowest_ns else "the mean over the runs meets it"
     lines = [

@@ -162,6 +162,12 @@ def test_a_study_of_power_has_both_rates(flow: Flow) -> None:
     text = power_tables.markdown(report, "p.png")
     assert "| half rate |" in text
     assert "8 in a cycle of the core" in text
+    others = {kind: report.at(f"half rate, {kind.upper()}", "core") for kind in ("e5m2", "e2m3", "e3m2", "e2m1")}
+    for kind, other in others.items():
+        assert {operands.a for operands in other.operands.values()} == {schema.Operand(kind, 0.0)}
+        assert f"| half rate, {kind.upper()} |" in text
+    # Elements of two significant bits keep the rest of a multiplier still.
+    assert others["e2m1"].milliwatts[PLAIN.name] < entry.milliwatts[PLAIN.name]
 
 
 def test_half_the_rate_takes_cores_that_read_the_same_bits() -> None:
