@@ -112,11 +112,12 @@ def not_comparable(config: TensorCoreConfig, baseline: TensorCoreConfig = BASELI
     """Why a core cannot be compared with a baseline; None where it can."""
     for shape in ("rows", "columns"):
         if (own := getattr(config, shape)) != (its := getattr(baseline, shape)):
-            return f"has {own} {shape}, and {baseline.name} has {its}"
+            return f"has {shape} = {own}; a row has {its}, as {baseline.name}"
     if with_products(baseline, config.depth) is None:
         return (
             f"adds up {config.depth} products for an output in a cycle; that is no number of blocks of"
-            f" {baseline.a.size} that {baseline.name} could take in a step: it takes 1 to {MOST_BLOCKS}"
+            f" {baseline.a.size} that {baseline.name} could take in a step: it takes 1 to {MOST_BLOCKS};"
+            f" choose other groups, the blocks of {config.a.size} in a step"
         )
     return None
 
@@ -138,8 +139,7 @@ def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
         if row.name in found:
             raise InputError(f"--rows: {row.name!r} is given twice")
         if row.config is not None and (reason := not_comparable(row.config)) is not None:
-            more = "; groups = 2 in the file adds up two blocks in a step" if is_path(name) else ""
-            raise InputError(f"--rows: {name!r} {reason}{more}")
+            raise InputError(f"--rows: {name!r} {reason}")
         found[row.name] = row
     return tuple(found.values())
 

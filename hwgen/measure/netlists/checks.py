@@ -106,9 +106,13 @@ _Lanes = dict[str, NDArray[Any]]
 def _first_rows(
     config: TensorCoreConfig, side: str, streams: Sequence[Steps]
 ) -> tuple[NDArray[np.uint8], NDArray[Any], NDArray[np.uint8]]:
-    """Codes (blocks, streams, size), scales and selectors (blocks, streams) of the first row of every step."""
+    """Codes (blocks, streams, size), scales and selectors (blocks, streams) of the first row of every step.
+
+    Zero stands for NaN: lanes make of that what takes the fewest gates, and nobody reads it.
+    """
     form = config.form(side)
     codes = np.stack([getattr(steps, f"{side}_codes")[:, 0].reshape(-1, form.size) for steps in streams], 1)
+    codes[np.isin(codes, list(form.nans))] = 0
     scales = np.stack([getattr(steps, f"{side}_scales")[:, 0].reshape(-1) for steps in streams], 1)
     return codes, scales, (scales >> form.scale.width & (1 << form.selector_bits) - 1).astype(np.uint8)
 
@@ -153,7 +157,9 @@ def _cut(config: TensorCoreConfig, a_codes: NDArray[np.uint8], b_codes: NDArray[
     """What lanes put out that cut products to a window."""
     a, b = map(counterpart, config.formats)
     sums, exponents = golden.window_sums(a_codes, b_codes, a, b)
-    found: _Lanes = {"sum": sums, "exponent": exponents - config.bounds.product_exponent}
+    # Blocks have the folds in their own exponents.
+    lowest = config.bounds.product_exponent + sum(form.elements[0].fold for form in config.formats)
+    found: _Lanes = {"sum": sums, "exponent": exponents - lowest}
     if config.bounds.may_be_infinite:
         values = [form.elements[0].table[codes] for form, codes in ((a, a_codes), (b, b_codes))]
         x, y = (np.where(np.isnan(each), 0, each) for each in values)

@@ -1,5 +1,6 @@
 """``hwgen formats``: from the command line to the files."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,25 @@ def test_help_names_rows_without_a_core(run) -> None:
     assert status == 0
     wanted = "four-over-six has the core of another row; bipolar, int4-fp16 have none, and say why."
     assert "".join(wanted.split()) in said
+
+
+@pytest.mark.in_full
+def test_a_format_of_a_file_is_measured(run, tmp_path: Path) -> None:
+    """The worked example of docs/formats.md, with little effort; the report holds the text of the file."""
+    (text,) = re.findall(r"```toml\n(.*?)```", (REPORTS.parent / "docs" / "formats.md").read_text(), re.DOTALL)
+    (tmp_path / "mine.toml").write_text(text)
+    effort = ("--recipe", "area", "--lanes", "none", "--clock", "8", "--wires", "fanout", "--runs", "1", "--jobs", "1")
+    status, _, err = run("formats", "--rows", "mine.toml", *effort, "--no-cache")
+    assert status == 0, err
+    report = schema.load(tmp_path / "reports" / "formats.json")
+    assert isinstance(report, schema.FormatsReport)
+    baseline, row = report.results
+    assert (baseline.row, row.row, row.baseline, row.met) == ("nvfp4", "mine", "nvfp4-small", True)
+    assert report.designs[-1].settings["described"] == {"e4m2-cut": text}
+    # Its elements have three bits more.
+    assert sum(row.blocks_um2.values()) > 1.3 * sum(baseline.blocks_um2.values())
+    decibels = {each.format: each.decibels["gaussian"] for each in (*baseline.errors, *row.errors)}
+    assert decibels["e4m2-cut"] > decibels["nvfp4"] + 3
 
 
 def test_two_files_with_formats_of_one_name_are_refused(run, asked: list[FormatsRequest], tmp_path: Path) -> None:

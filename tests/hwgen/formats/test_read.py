@@ -285,7 +285,7 @@ def test_numbers_without_a_block_scale(tmp_path: Path) -> None:
 
 
 def test_a_file_is_a_row(mine: str) -> None:
-    with pytest.raises(InputError, match=r"--rows: '.*mine.toml' has 1 rows, and nvfp4-small has 4"):
+    with pytest.raises(InputError, match=r"--rows: '.*mine.toml' has rows = 1; a row has 4, as nvfp4-small"):
         rows_of([mine])
     Path(mine).write_text(EXAMPLE)
     (row,) = rows_of([mine])

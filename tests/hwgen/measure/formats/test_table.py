@@ -351,9 +351,9 @@ def test_a_row_that_cannot_be_measured_stays_in_the_table(bench: Bench) -> None:
     assert {name: row.not_measured for name, row in rows.items() if row.not_measured} == {
         "if4": "no recipe was found",
         "none": "no configuration none-small",
-        "wide": "has 8 rows, and nvfp4-small has 4",
+        "wide": "has rows = 8; a row has 4, as nvfp4-small",
         "odd": "adds up 256 products for an output in a cycle; that is no number of blocks of 16 that nvfp4-small could"
-        " take in a step: it takes 1 to 8",
+        " take in a step: it takes 1 to 8; choose other groups, the blocks of 32 in a step",
     }
     assert rows["none"].a is None
     assert rows["if4"].a is not None
