@@ -85,7 +85,7 @@ def test_what_rules_lose(monkeypatch):
 
 def test_a_core_of_another_library_or_clock_is_refused(tmp_path):
     """Its area says nothing of these quantisers; what cores there are is found before any work."""
-    library = SimpleNamespace(name="generic7", digest="0" * 64)
+    library = SimpleNamespace(name="generic7", digest="0" * 64, avoided=())
     with pytest.raises(InputError, match=r"no report on nvfp4-blackwell, generic7 at 1 ns, in .*'hwgen compare'"):
         table.measure(request(), SimpleNamespace(library=library))
     report = schema.load(shipped() / "overhead-blackwell.json")
