@@ -182,7 +182,7 @@ class _Pair(NamedTuple):
     lowest_product: int
     """Lowest exponent of a product, where they are."""
     folds: int
-    """Of both elements, where they are: exponents of products have them in them."""
+    """Of both elements, where they are: exponents of products include them."""
     added: int | None
     """Bits of the mantissa where codes are added in the place of products; None elsewhere."""
     wide: bool
