@@ -30,7 +30,8 @@ def kinds(report: FormatsReport) -> list[str]:
 _CAVEATS = {
     "blockdialect": (
         "activations are quantised by the rule for weights, since ties of the paper's own rule could not be verified"
-    )
+    ),
+    "if4": "the core takes 7/8 of each number, so that factors are 7 and 6; tensor scales outside make up for it",
 }
 """What is to be said of a format wherever a row has it, by name."""
 
