@@ -832,7 +832,7 @@ def test_the_page_on_formats_states_what_the_libraries_have_in_common() -> None:
     assert lanes == ["booth", "shifted-carry-save"]
     theirs, ours = (_ratio(rows["blockdialect"], "area") for rows in (other, one))
     assert f"Now it takes {theirs:.2f} times the area of NVFP4 there, and {ours:.2f} times on generic7." in page
-    here, there = ({name: 100 * half_width(_of_cores_area(rows[name])) for name in both} for rows in (one, other))
+    here, there = ({name: 100 * half_width(_over(rows[name], "area")) for name in both} for rows in (one, other))
     known = sum(width <= 100 * WITHIN for width in there.values())
     assert (
         f"{known} of the {len(both)} are known to half a point of area, the others to {max(there.values()):.1f}."
@@ -840,7 +840,7 @@ def test_the_page_on_formats_states_what_the_libraries_have_in_common() -> None:
     )
     wide = {name: f"{width:.1f}" for name, width in here.items() if width > 100 * WITHIN}
     # hif4 is not among the rows of both.
-    wide["hif4"] = f"{100 * half_width(_of_cores_area(one['hif4'])):.1f}"
+    wide["hif4"] = f"{100 * half_width(_over(one['hif4'], 'area')):.1f}"
     assert wide == {"mxfp8-e5m2": "3.7", "mxfp8-e4m3": "1.0", "if4-2x16": "0.6", "hif4": "0.6", "w4a8": "0.6"}
     said = "`mxfp8-e5m2` is known to 3.7 points, `mxfp8-e4m3` to 1.0, `if4-2x16`, `hif4` and `w4a8` to 0.6"
     assert said in page
@@ -848,15 +848,16 @@ def test_the_page_on_formats_states_what_the_libraries_have_in_common() -> None:
     assert f"MixFP4 takes {ours:.1f} % more area there, NVINT4 {-theirs:.1f} % less." in page
 
 
-def _of_cores_area(row: FormatRow) -> Estimate | None:
-    return row.find("core", "area per MAC").overhead
+def _over(row: FormatRow, what: str) -> Estimate:
+    """Area or energy of a core for each product, over its baseline."""
+    found = row.find("core", f"{what} per MAC").overhead
+    assert found is not None
+    return found
 
 
 def _ratio(row: FormatRow, what: str) -> float:
-    """Area or energy of a core for each product, over that of its baseline."""
-    found = row.find("core", f"{what} per MAC").overhead
-    assert found is not None
-    return 1 + found.value
+    """The same as a ratio."""
+    return 1 + _over(row, what).value
 
 
 def _rows_of_formats(name: str = "formats") -> dict[str, FormatRow]:

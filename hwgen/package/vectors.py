@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats.unscaled import SCALE, TYPES
+from hwgen.formats.unscaled import SCALE
 from hwgen.rtl.tensor_core import addend_layout, result_layout, step_layout
 from sim import golden, tensors
 from sim.counterpart import counterpart
 from sim.random import random_steps
-from sim.steps import Steps, codes_of, schedule
+from sim.steps import ELEMENT_TYPES, Steps, codes_of, schedule
 
 __all__ = ["Vectors", "vectors"]
 
@@ -74,7 +74,8 @@ def _of_both_rates(config: TensorCoreConfig, tiles: int, rng: np.random.Generato
     steps.half[:] = (place + turn) % _STEPS_PER_TILE != 0
     steps.half[turn == 0] &= config.interleave == 1
     at = np.flatnonzero(steps.half)
-    number, known = np.arange(len(at)), np.array([*TYPES], np.uint8)
+    elements = {code: golden.UNSCALED_ELEMENTS[name] for name, code in ELEMENT_TYPES.items()}
+    number, known = np.arange(len(at)), np.array([*elements], np.uint8)
     # Every pair before one comes again.
     pairs = known[number % len(known)], known[(number + number // len(known)) % len(known)]
     for types, own, codes, scales in zip(
@@ -86,9 +87,8 @@ def _of_both_rates(config: TensorCoreConfig, tiles: int, rng: np.random.Generato
     ):
         types[at] = own
         for step, code in zip(at, own.tolist(), strict=True):
-            element = golden.UNSCALED_ELEMENTS[TYPES[code].name.lower()]
             numbers = _DEVIATION * rng.standard_normal((codes.shape[1], config.depth // 2))
-            codes[step] = codes_of(element.encode(numbers))
+            codes[step] = codes_of(elements[code].encode(numbers))
             if config.half_scaled:
                 scales[step, :, 0] = rng.integers(SCALE.bias - 2, SCALE.bias + 3, codes.shape[1])
     return steps

@@ -217,23 +217,26 @@ def quantised(
     ways = (form, rule), _of_weights(form, rule, weights)
     exact = draw > 0 and first.window is not None and not first.additive
 
+    def multiplied(a: golden.QuantizedTensor, b: golden.QuantizedTensor) -> Matrix:
+        if exact:
+            return golden.dequantize(a).astype(np.float64) @ golden.dequantize(b).astype(np.float64).T
+        return golden.gemm(a, b, blocks_per_step=groups)
+
     def product(name: str, x: Matrix, w: Matrix) -> Matrix:
         larger = _larger(name, draw)
         (a, rows), (b, columns) = (
             _quantised(operand, golden.block_format(each), by, factor)
             for operand, (each, by), factor in zip((x, w), ways, larger, strict=True)
         )
-        if exact:
-            d = golden.dequantize(a).astype(np.float64) @ golden.dequantize(b).astype(np.float64).T
-            return d if rows is columns is None else (d * _factors(rows) * _factors(columns).T).astype(np.float32)
         if rows is columns is None:
-            return golden.gemm(a, b, blocks_per_step=groups)
-        one, other = _factors(rows), _factors(columns)
+            return multiplied(a, b)
+        factors = _factors(rows), _factors(columns)
+        parts = max(each.shape[1] for each in factors)
+        one, other = (np.broadcast_to(each, (len(each), parts)) for each in factors)
         total = np.zeros((len(x), len(w)))
-        for part in range(parts := max(one.shape[1], other.shape[1])):
+        for part in range(parts):
             pair = (a, b) if parts == 1 else (_group(a, part), _group(b, part))
-            scales = one[:, [part % one.shape[1]]] * other[:, part % other.shape[1]]
-            total += golden.gemm(*pair, blocks_per_step=groups) * scales
+            total += multiplied(*pair) * one[:, [part]] * other[:, part]
         return total.astype(np.float32)
 
     return product

@@ -10,12 +10,11 @@ concern here.
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 from functools import lru_cache
 from itertools import count
 from typing import Any, TypeVar
-
-import numpy as np
 
 from . import rules
 from .block import BlockFormat
@@ -180,9 +179,9 @@ def _element(name: str, row: _Row) -> ElementFormat:
         bias = _whole(row, "bias", 2 ** (exponent_bits - 1) - 1)
         part = ScaleFormat(name, exponent_bits, mantissa_bits, bias)
         numbers = [sign * value for sign in (1.0, -1.0) for value in part.table.tolist()]
-        fraction, power = np.frexp(unit)
+        fraction, power = math.frexp(unit)
         if fraction == 0.5:
-            normal = int(power) - bias
+            normal = power - bias
     else:
         numbers = row["values"]
         if not isinstance(numbers, list) or not all(map(_is_number, numbers)):

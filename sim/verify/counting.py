@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.errors import ToolError
-from hwgen.formats.unscaled import TYPE_BITS, TYPES
 from sim.engines import Run
 from sim.steps import Steps, Trace, elements
 from sim.verify.bins import Goals
@@ -21,7 +20,7 @@ from sim.verify.half_goals import PREFIX
 from sim.verify.kernels.alignment import ExactBins, Numerics, StepBins
 from sim.verify.kernels.loops import count_exact, count_rounded
 from sim.verify.kernels.operands import OperandBins, Stimulus, side
-from sim.verify.kernels.products import UnscaledStimulus, unscaled_side
+from sim.verify.kernels.products import PLACES, UnscaledStimulus, unscaled_side
 from sim.verify.kernels.rounding import NAN, ResultBins
 from sim.verify.kernels.unscaled import UnscaledBins, count_unscaled
 
@@ -155,10 +154,6 @@ def _count_half_rate(counts: Counts, steps: Steps, at: NDArray[np.intp], c: NDAr
     return own
 
 
-_PLACE = np.array([list(TYPES).index(code) if code in TYPES else -1 for code in range(1 << TYPE_BITS)])
-"""Of each code of a type among those that are known; -1 of others."""
-
-
 def _count_modes(counts: Counts, steps: Steps, own: NDArray[np.uint32], run: Run, offer: Any) -> None:
     """Count changes of the mode and of types, and the types beside steps of FP4, which ignore them."""
     half, turns = steps.half.astype(np.int64), steps.config.interleave
@@ -171,7 +166,7 @@ def _count_modes(counts: Counts, steps: Steps, own: NDArray[np.uint32], run: Run
     after = np.where(end == begin, 0, 1 + waits)
     np.add.at(counts["modes in a row"], (half[1:], half[:-1], after), 1)
     for name, types in (("A", steps.a_types), ("B", steps.b_types)):
-        known = np.where(steps.half, _PLACE[types], -1)
+        known = np.where(steps.half, PLACES[types], -1)
         both = (known[1:] >= 0) & (known[:-1] >= 0)
         np.add.at(counts[f"{PREFIX}types of {name} in a row"], (known[1:][both], known[:-1][both], after[both]), 1)
     seen = ~steps.half & (own != NAN).any(axis=(1, 2))

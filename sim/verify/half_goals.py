@@ -43,6 +43,8 @@ BEYOND = 16
 NANS = tuple((code, byte) for code, element in TYPES.items() for byte in element.nans)
 """All NaNs: code of the type, and byte."""
 
+_TYPES = tuple(element.name for element in TYPES.values())
+
 MEETS = ("products", "products of zero alone", "a NaN element", "an infinite product", "a reserved type")
 """What C meets in a step."""
 
@@ -81,7 +83,7 @@ def _elements(config: TensorCoreConfig, add: Callable[..., None], slots: Axis) -
     types = tuple(TYPES[code].name if code in TYPES else f"reserved, {code}" for code in range(1 << TYPE_BITS))
     add(PREFIX + "types", ("A", types), ("B", types))
     bytes_ = ("byte", tuple(f"0x{byte:02x}" for byte in range(1 << CONTAINER)))
-    known = ("", tuple(element.name for element in TYPES.values()))
+    known = ("", _TYPES)
     number = np.array(
         [
             [byte & (1 << element.width) - 1 not in element.nans + element.infinities for byte in range(1 << CONTAINER)]
@@ -185,6 +187,5 @@ def _modes(config: TensorCoreConfig, add: Callable[..., None]) -> None:
     add("modes of a tile", ("step of", modes), ("behind", ("the beginning", *modes)))
     after = ("", ("at once", "after a gap", "after a stall"))
     add("modes in a row", ("step of", modes), ("behind", modes), after)
-    types = tuple(element.name for element in TYPES.values())
     for side in "AB":
-        add(f"{PREFIX}types of {side} in a row", ("step of", types), ("behind", types), after)
+        add(f"{PREFIX}types of {side} in a row", ("step of", _TYPES), ("behind", _TYPES), after)

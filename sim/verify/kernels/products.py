@@ -16,6 +16,7 @@ from sim.verify.half_goals import NANS
 __all__ = [
     "INFINITE",
     "NOT_A_NUMBER",
+    "PLACES",
     "ZERO",
     "Decoded",
     "Products",
@@ -31,6 +32,9 @@ _Array = NDArray[np.int64]
 ZERO, INFINITE, NOT_A_NUMBER = 0, 3, 5
 """Kinds of elements, in the order of `sim.verify.bins.OPERANDS`, and NaN behind them."""
 
+PLACES = np.array([[*TYPES].index(code) if code in TYPES else -1 for code in range(1 << TYPE_BITS)])
+"""Which type a code is, (codes,); -1 of reserved ones."""
+
 
 class UnscaledSide(NamedTuple):
     """One operand of steps at half the rate, and the tables of the types.
@@ -38,8 +42,7 @@ class UnscaledSide(NamedTuple):
     ``elements`` (S, rows, K) are its bytes, ``types`` (S,) the codes of their types, ``scales`` (S, rows, blocks) the
     kinds of the scale bytes beside them that are not read. ``byte`` (S, rows) are the scales of rows, those of 1 where
     there are none. The tables are by code of a type and byte: ``significand`` in eighths, ``exponent``,
-    ``kind``, ``negative``, and ``nan``, which one of `NANS` it is. ``known`` has by code which type it is, -1 where it
-    is reserved.
+    ``kind``, ``negative``, and ``nan``, which one of `NANS` it is. ``known`` is `PLACES`.
     """
 
     elements: NDArray[np.uint8]
@@ -102,12 +105,10 @@ def unscaled_side(
 def _tables() -> tuple[_Array, ...]:
     """Tables of the types, in the order of `UnscaledSide`."""
     tables = np.zeros((5, 1 << TYPE_BITS, 1 << CONTAINER), np.int64)
-    known = np.full(1 << TYPE_BITS, -1)
-    for index, (code, element) in enumerate(TYPES.items()):
-        known[code] = index
+    for code, element in TYPES.items():
         for byte in range(1 << CONTAINER):
             tables[:, code, byte] = _entry(code, element, byte & (1 << element.width) - 1)
-    return (*tables, known)
+    return (*tables, PLACES)
 
 
 def _entry(code: int, element: ElementFormat, own: int) -> tuple[int, int, int, int, int]:
