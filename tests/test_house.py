@@ -53,7 +53,6 @@ LONG = {
     "hwgen.cells.libraries.generate._header",
     "hwgen.netlist.link._compile",
     "hwgen.netlist.link.link",
-    "hwgen.power.glitch._cycle",
     "hwgen.power.logic.compile_netlist",
     "hwgen.report.markdown.explore.markdown",
     "hwgen.rtl.accumulate.round_sum.elaborate",

@@ -12,7 +12,7 @@ from hwgen.cells.cell import Cell
 from hwgen.cells.library import Library
 from hwgen.errors import InputError
 
-__all__ = ["CellGroup", "Instance", "Names", "Netlist", "Port", "dependencies"]
+__all__ = ["CellGroup", "Instance", "Names", "Netlist", "Port", "dependencies", "ranges"]
 
 
 class Names(Protocol):
@@ -210,7 +210,7 @@ class Netlist:
         return self.names.net(int(net))
 
 
-def _ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Concatenated ranges ``starts[i] .. starts[i] + counts[i] - 1``."""
     total = int(counts.sum())
     shift = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
@@ -238,7 +238,7 @@ def _levelise(netlist: Netlist) -> np.ndarray:
     depth = 0
     while len(front):
         level[front] = depth
-        reached = target[_ranges(start[front], count[front])]
+        reached = target[ranges(start[front], count[front])]
         np.subtract.at(waiting, reached, 1)
         reached = np.unique(reached)
         front = reached[waiting[reached] == 0]

@@ -84,6 +84,7 @@ SUITES: dict[str, Sequence[str]] = {
     "hwgen/power/glitch.py": (f"{_POWER}/test_ways.py", f"{_POWER}/test_glitch.py"),
     "hwgen/power/logic.py": (f"{_POWER}/test_logic.py", f"{_POWER}/test_activity.py"),
     "hwgen/power/opensta_script.py": (f"{_POWER}/test_opensta_script.py",),
+    "hwgen/power/transitions.py": (f"{_POWER}/test_transitions.py", f"{_POWER}/test_glitch.py"),
     "hwgen/power/ways.py": (f"{_POWER}/test_ways.py", f"{_POWER}/test_glitch.py"),
     "hwgen/stats.py": ("tests/hwgen/test_stats.py",),
     "hwgen/timing/analysis.py": (f"{_TIMING}/test_following.py", f"{_TIMING}/test_analysis.py"),

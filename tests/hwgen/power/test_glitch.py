@@ -10,6 +10,7 @@ from hwgen.cells import reader
 from hwgen.errors import InputError
 from hwgen.netlist.link import link
 from hwgen.power import activity, glitch
+from hwgen.power.transitions import transitions
 from hwgen.timing import analysis as timing
 
 SETTINGS = {"input_slew": 0.0, "output_load": 0.0, "wire_load": 0.0, "clock_slew": 0.0}
@@ -178,15 +179,14 @@ def test_against_icarus(mac, tmp_path):
 
 def test_a_pool_that_is_too_small_grows(detector):
     """Whatever room there was, the same transitions are found, and none is lost."""
-    cells, sources = detector._cells, detector._clocked
     for before, after in ((0, 1), (1, 0)):
         found = []
-        for size in (1, 2, 3, 5, 1000):
-            room = detector._room
-            pool = np.empty(size, np.float32)
+        for room in (0, 1, 2, 3, 5, 1000):
             state = detector.settled(np.array([before]))
-            pool = glitch._cycle(np.array([after], np.uint8), sources, cells, state, room, pool)
-            found.append([pool[first : first + count].tolist() for first, count in zip(*room, strict=True)])
+            start, length, pool = transitions(
+                state, np.array([after], np.uint8), detector._clocked, detector._cells, room
+            )
+            found.append([pool[first : first + count].tolist() for first, count in zip(start, length, strict=True)])
         assert all(one == found[0] for one in found)
         assert sum(map(len, found[0])) == (6 if after else 4)
 
