@@ -10,7 +10,7 @@ import click
 
 from hwgen.cli import options
 from hwgen.cli.study import Settings, found_before, reported
-from hwgen.cli.types import DIRECTORY, MOST_SEARCHES, SEED, Whole
+from hwgen.cli.types import DIRECTORY, FILE, MOST_SEARCHES, SEED, Whole
 from hwgen.errors import InputError
 from hwgen.measure.requests import OverheadRequest
 
@@ -41,6 +41,11 @@ __all__ = ["command"]
     "--search",
     is_flag=True,
     help="Search for lanes, slots and recipes even where a report that comes with hwgen has what such a search found.",
+)
+@click.option(
+    "--choices",
+    type=FILE,
+    help="Search nothing: a TOML file says which lanes, slot and recipes each configuration takes. See docs/method.md.",
 )
 @click.option(
     "--searches",
@@ -74,6 +79,7 @@ def command(
     lanes: tuple[str, ...],
     slots: tuple[str, ...],
     search: bool,
+    choices: Path | None,
     searches: int,
     kind: str,
     hold: int,
@@ -95,26 +101,28 @@ def command(
     """
     from hwgen.mapping import yosys
     from hwgen.measure.netlists.stimulus import Stimulus
-    from hwgen.measure.recorded import pair_found_before
 
     pair = options.pair(size, baseline, candidate, clock_gating)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
     physical = None if as_mapped else options.physical(wires, placer)
     if as_mapped:
         _check_unplaced(wires, placer, lanes, slots, search, searches)
-    tried_slots = () if as_mapped else options.chosen_slots(slots, pair)
-    tried = () if as_mapped else _lanes(lanes, pair, tried_slots)
+    if choices is not None:
+        _check_chosen(as_mapped, recipe, lanes, slots, search, searches)
+    searched = not as_mapped and choices is None
+    tried_slots = options.chosen_slots(slots, pair) if searched else ()
+    tried = _lanes(lanes, pair, tried_slots) if searched else ()
     stimulus = Stimulus(tensors=kind, seed=seed, hold=hold)
     request = OverheadRequest(*pair, stimulus, recipe, clock, physical, tried, tried_slots, runs, searches=searches)
     measured = Settings(**settings)
+    said = ""
     # Searches that are to be independent of one another are all made here.
-    found = None if as_mapped or search or searches > 1 else found_before(request, measured, pair_found_before)
-    if found is not None:
-        request = replace(request, selected=found[1])
+    if choices is not None or (searched and not search and searches == 1):
+        request, said = _selected(request, measured, choices)
 
     def document(flow: Flow) -> Report:
-        if found is not None:
-            click.echo(f"hwgen: lanes and recipes as {found[0].name} has them; --search looks for them anew", err=True)
+        if said:
+            click.echo(said, err=True)
         _check_cores(directory, flow)
         flow.library.check_for_synthesis(sequential=False)
         if not flow.library.flip_flops():
@@ -150,6 +158,45 @@ def _check_cores(directory: Path | None, flow: Flow) -> None:
     """Refuse to write netlists of cores, where there are none."""
     if directory is not None and not flow.library.flip_flops():
         raise InputError(f"--export: {flow.library.name} has no flip-flop, so no core to write; leave it out")
+
+
+def _selected(request: OverheadRequest, settings: Settings, choices: Path | None) -> tuple[OverheadRequest, str]:
+    """With what a file says of both configurations, or else a report that comes with hwgen; and words for it."""
+    from hwgen.measure.choices import choices_in
+    from hwgen.measure.recorded import pair_found_before
+
+    if choices is None:
+        if (found := found_before(request, settings, pair_found_before)) is None:
+            return request, ""
+        path, selected = found
+        words = f"hwgen: lanes and recipes as {path.name} has them; --search looks for them anew"
+        return replace(request, selected=selected), words
+    if not settings.cells.flip_flops():
+        raise InputError(f"--choices: {settings.cells.name} has no flip-flop, so no core to choose for; leave it out")
+    selected = choices_in(choices, (request.baseline, request.candidate), settings.cells)
+    return replace(request, selected=selected), f"hwgen: lanes and recipes as {choices.name} has them"
+
+
+def _check_chosen(
+    as_mapped: bool,
+    recipe: str | None,
+    lanes: tuple[str, ...],
+    slots: tuple[str, ...],
+    search: bool,
+    searches: int,
+) -> None:
+    """Refuse what says how to search, or what to take, where a file says it."""
+    given = {
+        "--as-mapped": as_mapped,
+        f"--recipe {recipe}": recipe,
+        f"--lanes {' '.join(lanes)}": lanes,
+        f"--slots {' '.join(slots)}": slots,
+        "--search": search,
+        f"--searches {searches}": searches > 1,
+    }
+    for words, value in given.items():
+        if value:
+            raise InputError(f"{words}: has no meaning with --choices, which says what is taken; leave one of them out")
 
 
 def _check_unplaced(

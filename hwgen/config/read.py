@@ -22,7 +22,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["formats_in", "from_dict", "is_path", "resolve", "resolve_pair"]
+__all__ = ["formats_in", "from_dict", "is_path", "resolve", "resolve_pair", "toml"]
 
 
 @contextmanager
@@ -36,8 +36,14 @@ def _reading(path: Path) -> Iterator[None]:
         raise InputError(f"configuration file {str(path)!r}: {error}") from None
 
 
-def _toml(text: bytes) -> dict[str, Any]:
-    """The content of TOML."""
+def toml(text: bytes) -> dict[str, Any]:
+    """The content of TOML.
+
+    Raises
+    ------
+    InputError
+        It is none.
+    """
     try:
         return tomllib.loads(text.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:  # ValueError: also of an integer with thousands of digits
@@ -46,7 +52,7 @@ def _toml(text: bytes) -> dict[str, Any]:
 
 def _described(text: bytes) -> tuple[dict[str, Any], dict[str, BlockFormat]]:
     """The content of a file, and the formats that it describes, by name."""
-    table = _toml(text)
+    table = toml(text)
     described = formats_of(table, text.decode("utf-8-sig"))
     return {key: value for key, value in table.items() if key not in TABLES}, described
 

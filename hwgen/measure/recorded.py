@@ -23,7 +23,7 @@ from hwgen.measure.search.selected import Selected
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
 
-__all__ = ["pair_found_before", "rows_found_before", "rows_selected_by", "selected_by", "tried"]
+__all__ = ["named_with_digest", "pair_found_before", "rows_found_before", "rows_selected_by", "selected_by", "tried"]
 
 
 def pair_found_before(directory: Path, request: OverheadRequest, library: Library) -> tuple[Path, Selected] | None:
@@ -40,7 +40,7 @@ def pair_found_before(directory: Path, request: OverheadRequest, library: Librar
     """
     for path, report in _measured_with(library, directory):
         if isinstance(report, schema.OverheadReport) and (found := selected_by(report, request, library)):
-            return path, replace(found, report=_named(path))
+            return path, replace(found, report=named_with_digest(path))
     return None
 
 
@@ -75,12 +75,12 @@ def rows_found_before(directory: Path, request: FormatsRequest, library: Library
                     among.append((path, row, found[name]))
         if among:
             path, best = _best(among)
-            taken[name] = path, replace(best, report=_named(path))
+            taken[name] = path, replace(best, report=named_with_digest(path))
     return taken
 
 
-def _named(path: Path) -> str:
-    """Name of a report, and what tells it from another one that takes its place."""
+def named_with_digest(path: Path) -> str:
+    """Name of a file, and what tells it from another one that takes its place."""
     return f"{path.name} (sha256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]})"
 
 

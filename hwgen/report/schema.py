@@ -637,7 +637,8 @@ class OverheadConditions:
         What independent searches for lanes and recipes came to, the first of them the one whose figures these are.
         Left out where there was one.
     selected_from
-        Name and digest of the report that lanes and recipes were taken from. Left out where they were searched for.
+        Name and digest of the report, or of the file of `--choices`, that lanes and recipes were taken from. Left out
+        where they were searched for.
     """
 
     flow: FlowConditions

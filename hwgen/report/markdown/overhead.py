@@ -347,13 +347,16 @@ def _wires(report: OverheadReport) -> list[str]:
         tried += f" among the slots {', '.join(conditions.slots)}"
     if conditions.selected_from is not None:
         lines.append(f"- Lanes and recipes: as {conditions.selected_from} had them; nothing was searched for here.")
-    lines.append(
+    closure = (
         "- Closure: each netlist is sized and buffered until it meets the clock with these wires, set-up time included."
-        " Area and delay are of netlists for least area, power is of netlists for least energy. A search chose among"
-        f"{f' the lanes{tried} and among' if report.whole == 'core' else ''} the recipes, for each purpose, on netlists"
-        " of other perturbations than those measured."
+        " Area and delay are of netlists for least area, power is of netlists for least energy."
     )
-    return lines
+    if conditions.selected_from is None or ".json (" in conditions.selected_from:
+        closure += (
+            f" A search chose among{f' the lanes{tried} and among' if report.whole == 'core' else ''} the recipes, for"
+            " each purpose, on netlists of other perturbations than those measured."
+        )
+    return [*lines, closure]
 
 
 def _conditions(report: OverheadReport) -> list[str]:

@@ -161,6 +161,31 @@ def test_compare_takes_what_a_report_has_found(run, refused, monkeypatch) -> Non
     assert "--search: has no meaning with --as-mapped" in refused("compare", "--as-mapped", "--search")
 
 
+def test_compare_takes_what_a_file_says(run, refused, monkeypatch, tmp_path) -> None:
+    """It searches nothing then, and refuses to be told how."""
+    asked = requests(monkeypatch, "overhead.json")
+    tables = (f"{form}-small.{purpose}" for form in ("nvfp4", "mixfp4") for purpose in ("area", "energy"))
+    (tmp_path / "my choice.toml").write_text("".join(f'[{table}]\nrecipe = "prefix"\n' for table in tables))
+    core = "compare", "--no-cache", "--name", "c", "--out", "out", "--choices", "my choice.toml"
+    status, _, err = run(*core)
+    assert status == 0, err
+    assert "hwgen: lanes and recipes as my choice.toml has them\n" in err
+    (request,) = asked
+    assert (request.lanes, request.slots) == ((), ())
+    assert {how.name for chosen in request.selected.chosen.values() for how in chosen.values()} == {"prefix"}
+    more = (
+        ("--as-mapped",),
+        ("--recipe", "area"),
+        ("--lanes", "signed"),
+        ("--slots", "split"),
+        ("--search",),
+        ("--searches", "2"),
+    )
+    for options in more:
+        assert f"{' '.join(options)}: has no meaning with --choices" in refused(*core, *options)
+    assert "nvfp4-multi-small] is missing; tables there: nvfp4-small" in refused(*core, "--config", "multi-small")
+
+
 def test_lanes_of_all_slots_are_tried(run, refused, monkeypatch) -> None:
     """The slot of `multi-small` shares lanes that are merged; `separate` goes with any."""
     asked = requests(monkeypatch, "overhead-multi.json")
