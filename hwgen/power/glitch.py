@@ -26,7 +26,7 @@ from hwgen.power.transitions import MAX_INPUTS, Cells, Sources, counted, numbere
 from hwgen.power.ways import Way, clocked_ways, ways_of
 from hwgen.timing.analysis import Timing
 
-__all__ = ["MAX_INPUTS", "Event", "Gates", "sources", "with_glitches"]
+__all__ = ["Event", "Gates", "sources", "with_glitches"]
 
 # Multiples of it are spread evenly over a turn, however many there are.
 _GOLDEN = 0.6180339887498949

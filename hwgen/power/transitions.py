@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from hwgen.jit import compiled, inner
-from hwgen.netlist.graph import ranges
 
 __all__ = ["MAX_INPUTS", "Cells", "Sources", "counted", "numbered", "settle", "transitions"]
 
@@ -54,7 +53,7 @@ class Cells(NamedTuple):
     nets, first, width : numpy.ndarray
         Shape (outputs,), int32: net, place of its first input in `inputs`, and number of inputs.
     inputs : numpy.ndarray
-        Shape (places,), int32: nets.
+        Shape (places,), int32: nets, those of one output behind those of the one before.
     truth, pick, own : numpy.ndarray
         Shape (outputs,), int32: where truth table, choice and delays begin in `tables`, `picks` and `delays`.
     tables : numpy.ndarray
@@ -87,9 +86,8 @@ def numbered(cells: Cells, sources: Sources, n_nets: int) -> tuple[Cells, Source
     Constants keep theirs, 0 and 1. A net that a cell drives comes when that cell's turn does, any other one when the
     first cell reads it.
     """
-    read = cells.inputs[ranges(cells.first, cells.width)]
     turn = np.full(n_nets, 2 * len(cells.nets), np.int64)
-    nets, at = np.unique(read, return_index=True)
+    nets, at = np.unique(cells.inputs, return_index=True)
     turn[nets] = 2 * np.repeat(np.arange(len(cells.nets)), cells.width)[at]
     turn[cells.nets] = 2 * np.arange(len(cells.nets)) + 1
     turn[:2] = -1
