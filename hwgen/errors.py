@@ -13,9 +13,11 @@
 Beside these, 130 is an interrupted command, and 1 a standard output that takes no more.
 """
 
+import difflib
+from collections.abc import Collection
 from typing import ClassVar
 
-__all__ = ["InputError", "MismatchError", "StorageError", "ToolError"]
+__all__ = ["InputError", "MismatchError", "StorageError", "ToolError", "meant"]
 
 
 class InputError(ValueError):
@@ -48,3 +50,9 @@ class MismatchError(ToolError):
 
 class StorageError(ToolError):
     """The machine does not take what is to be written, and other input would not change that."""
+
+
+def meant(name: object, known: Collection[str]) -> str:
+    """What may be meant by a name that is not known, for the end of a message: the nearest one, or all there are."""
+    near = difflib.get_close_matches(name, known, n=1) if isinstance(name, str) else []
+    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"

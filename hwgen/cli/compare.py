@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,10 +106,7 @@ def command(
     pair = options.pair(size, baseline, candidate, clock_gating)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
     physical = None if as_mapped else options.physical(wires, placer)
-    if as_mapped:
-        _check_unplaced(wires, placer, lanes, slots, search, searches)
-    if choices is not None:
-        _check_chosen(as_mapped, recipe, lanes, slots, search, searches)
+    _check_together(as_mapped, choices, recipe, wires, placer, lanes, slots, search, searches)
     searched = not as_mapped and choices is None
     tried_slots = options.chosen_slots(slots, pair) if searched else ()
     tried = _lanes(lanes, pair, tried_slots) if searched else ()
@@ -177,43 +175,37 @@ def _selected(request: OverheadRequest, settings: Settings, choices: Path | None
     return replace(request, selected=selected), f"hwgen: lanes and recipes as {choices.name} has them"
 
 
-def _check_chosen(
+def _check_together(
     as_mapped: bool,
+    choices: Path | None,
     recipe: str | None,
+    wires: str | None,
+    placer: str | None,
     lanes: tuple[str, ...],
     slots: tuple[str, ...],
     search: bool,
     searches: int,
 ) -> None:
-    """Refuse what says how to search, or what to take, where a file says it."""
-    given = {
-        "--as-mapped": as_mapped,
-        f"--recipe {recipe}": recipe,
+    """Refuse what only placed netlists have, and what says how to search, or what to take, where a file says it."""
+    searching = {
         f"--lanes {' '.join(lanes)}": lanes,
         f"--slots {' '.join(slots)}": slots,
         "--search": search,
         f"--searches {searches}": searches > 1,
     }
-    for words, value in given.items():
-        if value:
-            raise InputError(f"{words}: has no meaning with --choices, which says what is taken; leave one of them out")
+    if as_mapped:
+        placing = {f"--wires {wires}": wires, f"--placer {placer}": placer}
+        _refuse({**placing, **searching}, "--as-mapped, where nothing is placed")
+    if choices is not None:
+        others = {"--as-mapped": as_mapped, f"--recipe {recipe}": recipe, **searching}
+        _refuse(others, "--choices, which says what is taken; leave one of them out")
 
 
-def _check_unplaced(
-    wires: str | None, placer: str | None, lanes: tuple[str, ...], slots: tuple[str, ...], search: bool, searches: int
-) -> None:
-    """Refuse what only placed netlists have."""
-    given = {
-        f"--wires {wires}": wires,
-        f"--placer {placer}": placer,
-        f"--lanes {' '.join(lanes)}": lanes,
-        f"--slots {' '.join(slots)}": slots,
-        "--search": search,
-        f"--searches {searches}": searches > 1,
-    }
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """Refuse options, by what was written, that have no meaning beside another one."""
     for words, value in given.items():
         if value:
-            raise InputError(f"{words}: has no meaning with --as-mapped, where nothing is placed")
+            raise InputError(f"{words}: has no meaning with {why}")
 
 
 def _exported(request: OverheadRequest, report: OverheadReport, flow: Flow, directory: Path) -> dict[str | Path, bytes]:

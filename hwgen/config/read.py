@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Any
 
 from hwgen.config.core import DESCRIBED, FIELDS, MEANINGLESS, TensorCoreConfig
 from hwgen.config.named import find, like_small, named
-from hwgen.errors import InputError
+from hwgen.errors import InputError, meant
 from hwgen.formats import BLOCK_FORMATS, MIXFP4, NVFP4, BlockFormat
 from hwgen.formats.read import TABLES, formats_of
 
@@ -69,9 +68,7 @@ def _table(path: Path) -> dict[str, Any]:
         raise InputError(f"key {old[0]!r} is gone; {_instead(table)}")
     for key in table:
         if key not in FIELDS:
-            near = difflib.get_close_matches(key, FIELDS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(FIELDS)}"
-            raise InputError(f"unknown key {key!r}; {hint}")
+            raise InputError(f"unknown key {key!r}; {meant(key, FIELDS)}")
     table = {"name": path.stem, **table}
     if not described:
         return table
@@ -97,9 +94,7 @@ def _table(path: Path) -> dict[str, Any]:
 def _known(side: str, name: str, known: dict[str, BlockFormat]) -> BlockFormat:
     """The format of an operand."""
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-        raise InputError(f"{side} = {name!r}: is no format; {hint}")
+        raise InputError(f"{side} = {name!r}: is no format; {meant(name, known)}")
     return known[name]
 
 

@@ -59,7 +59,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.cost.gemms import LARGEST_WORK, Gemms
-from hwgen.errors import InputError
+from hwgen.errors import InputError, meant
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -262,9 +262,7 @@ def _header(label: str, row: list[str]) -> list[str]:
     header = [name.strip().lower() for name in row]
     for name in header:
         if name and name not in _COLUMNS:
-            near = difflib.get_close_matches(name, _COLUMNS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(_COLUMNS)}"
-            raise InputError(f"{label}: unknown column {name!r}; {hint}")
+            raise InputError(f"{label}: unknown column {name!r}; {meant(name, _COLUMNS)}")
         if name and header.count(name) > 1:
             raise InputError(f"{label}: column {name!r} is there {header.count(name)} times; must be there once")
     if missing := [name for name in _NEEDED if name not in header]:
@@ -422,9 +420,7 @@ def _named(label: str, number: int, entry: Mapping[str, Any], first: Mapping[str
         raise InputError(f"{where}: entry {first[name]} has this name already; names must differ")
     for key in entry:
         if key not in _COLUMNS:
-            near = difflib.get_close_matches(key, _COLUMNS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(_COLUMNS)}"
-            raise InputError(f"{where}: unknown key {key!r}; {hint}")
+            raise InputError(f"{where}: unknown key {key!r}; {meant(key, _COLUMNS)}")
     for key in _NEEDED:
         if key not in entry:
             raise InputError(f"{where}: {key!r} is missing")

@@ -22,7 +22,6 @@ there. docs/how-to/add-a-format.md has all keys.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import sys
@@ -30,7 +29,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from hwgen.errors import InputError
+from hwgen.errors import InputError, meant
 from hwgen.formats.block import LONGEST_WINDOW, BlockFormat
 from hwgen.formats.catalogue import BLOCK_FORMATS
 from hwgen.formats.element import WIDTHS, ElementFormat
@@ -117,9 +116,7 @@ class _Table:
             table = _Table(f"{self.place}.{name}", _mapping(f"{self.place}.{name}", content))
             for key in table.content:
                 if key not in known:
-                    near = difflib.get_close_matches(key, known, n=1)
-                    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-                    raise InputError(f"{table.place}: unknown key {key!r}; {hint}")
+                    raise InputError(f"{table.place}: unknown key {key!r}; {meant(key, known)}")
             found.append((name, table))
         return found
 
@@ -162,9 +159,7 @@ class _Table:
     def named(self, key: str, value: object, known: Mapping[str, T]) -> T:
         """What a name stands for."""
         if not isinstance(value, str) or value not in known:
-            near = difflib.get_close_matches(value, known, n=1) if isinstance(value, str) else []
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-            raise InputError(f"{self.place}.{key}: {value!r} is no name of {key}; {hint}")
+            raise InputError(f"{self.place}.{key}: {value!r} is no name of {key}; {meant(value, known)}")
         return known[value]
 
 

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
 from hwgen.config.read import toml
-from hwgen.errors import InputError
+from hwgen.errors import InputError, meant
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, usable
 from hwgen.measure.netlists.built import PURPOSES
@@ -54,34 +53,29 @@ def choices_in(path: Path, configs: Sequence[TensorCoreConfig], library: Library
         message names the file, the table and the key.
     """
     try:
-        table = toml(path.read_bytes())
-        found = {
-            (config.name, purpose): _choice(table, config, purpose, library)
-            for config in configs
-            for purpose in PURPOSES
-        }
-        name = named_with_digest(path)
+        return _selected(toml(path.read_bytes()), configs, library, named_with_digest(path))
     except OSError as error:
         raise InputError(f"--choices {str(path)!r}: {error.strerror}") from None
     except InputError as error:
         raise InputError(f"--choices {str(path)!r}: {error}") from None
-    own = {config.name: config for config in configs}
-    return Selected(
-        {key: config for key, (config, _) in found.items()},
-        {
-            key: {module: how for module, how in chosen.items() if module != LaneArray.module_name}
-            for key, (_, chosen) in found.items()
-        },
-        {key: (own[key[0]], chosen[LaneArray.module_name]) for key, (_, chosen) in found.items()},
-        0,
-        report=name,
-    )
+
+
+def _selected(table: Mapping[str, Any], configs: Sequence[TensorCoreConfig], library: Library, name: str) -> Selected:
+    """What the content of a file of some name says."""
+    found = Selected({}, {}, {}, 0, report=name)
+    for config in configs:
+        for purpose in PURPOSES:
+            key = config.name, purpose
+            found.configs[key], chosen = _choice(table, config, purpose, library)
+            found.lane_arrays[key] = config, chosen.pop(LaneArray.module_name)
+            found.chosen[key] = chosen
+    return found
 
 
 def _choice(
     table: Mapping[str, Any], config: TensorCoreConfig, purpose: str, library: Library
 ) -> tuple[TensorCoreConfig, Chosen]:
-    """Of one configuration for one purpose: with its lanes and its slot, and the recipe of each module."""
+    """Of one configuration for one purpose: with its lanes and its slot, and recipes of modules and lane array."""
     place = f"{config.name}.{purpose}"
     content = _inner(_inner(table, config.name, config.name), purpose, place)
     _check_known(place, content, _KEYS)
@@ -128,6 +122,4 @@ def _check_known(place: str, content: Mapping[str, Any], known: Collection[str])
     """Refuse a key that says nothing."""
     for key in content:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-            raise InputError(f"[{place}]: unknown key {key!r}; {hint}")
+            raise InputError(f"[{place}]: unknown key {key!r}; {meant(key, known)}")
