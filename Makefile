@@ -60,6 +60,8 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	$(HWGEN) compare --search --config blackwell --runs 6 --name overhead-blackwell $(ARGS)
 	$(HWGEN) compare --search --config blackwell --runs 6 --library generic130 --name overhead-blackwell-generic130 $(ARGS)
 	$(HWGEN) compare --search --config multi-small --runs 6 --name overhead-multi $(ARGS)
+	$(HWGEN) compare --config multi-blackwell --clock 1.2 --choices examples/multi-blackwell-choices.toml --runs 6 \
+	  --name overhead-multi-blackwell $(ARGS)
 	$(HWGEN) compare --search --config multi-small --clock 1.1 --runs 6 --name overhead-multi-1100ps $(ARGS)
 	$(HWGEN) compare --search --baseline nvfp4-e0m3-multi-small --candidate mixfp4-multi-small --runs 6 \
 	  --name overhead-multi-e0m3 $(ARGS)

@@ -63,13 +63,15 @@ def test_the_page_on_costs_names_the_cores_that_reports_are_on():
     """By the last word of their names, as the sentence has them."""
     named = {"small": ("nvfp4", "mixfp4", "nvint4", "mixfp4-weights"), "blackwell": ("nvfp4", "mixfp4")}
     named["multi-small"] = ("nvfp4", "mixfp4", "nvfp4-e0m3")
+    named["multi-blackwell"] = ("nvfp4", "mixfp4")
     reports = [schema.load(path) for path in sorted((ROOT / "reports").glob("overhead*.json"))]
     designs = {design.name for report in reports for design in report.designs}
     assert designs == {f"{form}-{size}" for size, forms in named.items() for form in forms}
     page = " ".join((ROOT / "docs" / "cost.md").read_text(encoding="utf-8").split())
     assert (
         "They are on `nvfp4`, `mixfp4`, `nvint4` and `mixfp4-weights` in `small`, on `nvfp4-blackwell` and"
-        " `mixfp4-blackwell`, and on `nvfp4`, `mixfp4` and `nvfp4-e0m3` in `multi-small`."
+        " `mixfp4-blackwell`, on `nvfp4`, `mixfp4` and `nvfp4-e0m3` in `multi-small`, and on `nvfp4` and `mixfp4` in"
+        " `multi-blackwell`."
     ) in page
 
 

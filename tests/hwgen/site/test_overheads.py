@@ -12,7 +12,7 @@ from hwgen.site.markup import together
 from hwgen.site.sources import of_kind, read
 from hwgen.stats import Estimate
 
-_MULTI = ("overhead-multi", "overhead-multi-1100ps", "overhead-multi-asap7", "overhead-multi-sg13g2")
+_MULTI = tuple(f"overhead-multi{conditions}" for conditions in ("", "-1100ps", "-asap7", "-blackwell", "-sg13g2"))
 
 
 @pytest.fixture
