@@ -118,6 +118,12 @@ def main() -> None:
         status = _say(str(error), 2)
     except MemoryError:
         status = _say("out of memory: the input is too large for this machine; give a smaller one", 2)
+    except _lost_process():
+        status = _say(
+            "a process at work was ended from outside, most likely since memory ran out; give fewer --jobs; what was"
+            " built before is kept",
+            1,
+        )
     except BrokenPipeError:
         # Whoever read has seen enough; keep the interpreter from flushing into the void.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -134,6 +140,12 @@ def _golden_error() -> type[Exception] | tuple[()]:
     golden = sys.modules.get("sim.golden")
     error: type[Exception] | tuple[()] = golden.ArgumentError if golden else ()
     return error
+
+
+def _lost_process() -> tuple[type[Exception], ...]:
+    """What is raised where one of several processes is gone, of those that were needed at all."""
+    kinds = (("concurrent.futures.process", "BrokenProcessPool"), ("distributed.scheduler", "KilledWorker"))
+    return tuple(getattr(sys.modules[module], kind) for module, kind in kinds if module in sys.modules)
 
 
 def _say(message: str, status: int) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from joblib import Parallel, delayed
 
 from hwgen import cli
 
@@ -231,3 +232,24 @@ def test_what_nohup_has_it_ignore_stays_ignored(monkeypatch: pytest.MonkeyPatch)
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
+def test_a_process_that_is_gone_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A system without memory left ends the largest process, not the command."""
+
+    def command(**given: object) -> None:
+        Parallel(n_jobs=2)(delayed(_end)() for _ in range(2))
+
+    monkeypatch.setattr(cli.cli, "main", command)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("hwgen: a process at work was ended from outside")
+
+
+def _end() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
