@@ -12,6 +12,8 @@ from .checks import ArgumentError, Array
 
 WIDTHS = range(2, 9)
 """Bits that an element code may have."""
+_FEW = 64
+"""Bounds that are sooner counted than searched."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,12 @@ class ElementFormat:
     def encode(self, x: Array) -> Array:
         """Return the codes (uint8) nearest to `x` (float64, no NaN): ties as above, saturating."""
         bounds, codes = self._nearest
-        return codes[np.searchsorted(bounds, x, side="left")]
+        if len(bounds) > _FEW:
+            return codes[np.searchsorted(bounds, x, side="left")]
+        below = np.zeros(np.shape(x), np.uint8)
+        for bound in bounds:
+            below += x > bound
+        return codes[below]
 
 
 def _constant(values: object) -> Array:

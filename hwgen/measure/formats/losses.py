@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
@@ -87,9 +88,11 @@ class Losses:
         distinct.sort(key=lambda config: config.bounds.window is None)
         progress(0, len(distinct))
         calls = (delayed(self.errors)(config) for config in distinct)
-        found = Parallel(n_jobs=workers, require="sharedmem", return_as="generator")(calls)
-        for done, _ in enumerate(found, start=1):
-            progress(done, len(distinct))
+        # Threads of matrix products within these threads would wait for one another: a third more time.
+        with threadpool_limits(None if len(distinct) == 1 else 1, "blas"):
+            found = Parallel(n_jobs=workers, require="sharedmem", return_as="generator")(calls)
+            for done, _ in enumerate(found, start=1):
+                progress(done, len(distinct))
 
     def errors(self, config: TensorCoreConfig) -> tuple[schema.FormatError, ...]:
         """What the quantisers of both operands lose; of a model by the rules that `similarities` has.

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.errors import InputError
@@ -119,3 +120,19 @@ def test_what_several_cores_lose_is_found_side_by_side() -> None:
         assert losses.errors(config) == plain.errors(config)
         assert losses.similarities(config) == plain.similarities(config)
     assert len(model.asked) == len(asked)
+
+
+@pytest.mark.parametrize("names", [["nvfp4-small"], ["nvfp4-small", "mixfp4-small"]], ids=len)
+def test_matrix_products_side_by_side_have_no_threads_of_their_own(names: list[str]) -> None:
+    """One alone has all that there are."""
+    seen: set[int] = set()
+
+    class Counting(Model):
+        def errors(self, *given: object) -> ModelErrors:
+            seen.update(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
+            return super().errors(*given)
+
+    before = {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+    Losses(Counting()).find([NAMED[name] for name in names], 2, lambda done, total: None)
+    assert seen == (before if len(names) == 1 else {1})
+    assert {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"} == before
