@@ -10,7 +10,7 @@ masked. A kernel works on a block of queries at a time, and leaves out the keys 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -88,7 +88,7 @@ def without_masked(workload: Workload, queries: int, block: int) -> Workload:
         roles=roles,
         operands=np.minimum(workload.operands[places], n),
         combined=workload.combined[places],
-        readers=np.array([_reader(workload, entries, entry) for entry in entries], np.int64),
+        readers=np.array(_readers(workload, entries), np.int64),
         listed_half=workload.listed_half[places],
         query_block=block,
     )
@@ -122,13 +122,16 @@ def _entries(workload: Workload, queries: int, block: int) -> Iterator[_Entry]:
             yield _Entry(place)
 
 
-def _reader(workload: Workload, entries: list[_Entry], entry: _Entry) -> int:
-    """Where in the new list the reader of an entry's result is: of scores that of the same block; -1 for none."""
-    reader = int(workload.readers[entry.place])
-    same_block = workload.roles[entry.place] == "scores" and workload.roles[reader] == "values"
-    found = (
-        number
-        for number, each in enumerate(entries)
-        if each.place == reader and (not same_block or each.first == entry.first)
-    )
-    return next(found, -1)
+def _readers(workload: Workload, entries: Sequence[_Entry]) -> list[int]:
+    """Where in the new list the reader of each entry's result is: of scores that of the same block; -1 for none."""
+    # Of several entries of one GEMM the first one reads.
+    first, of_block = dict[int, int](), dict[tuple[int, int], int]()
+    for number, entry in enumerate(entries):
+        first.setdefault(entry.place, number)
+        of_block[entry.place, entry.first] = number
+    found = []
+    for entry in entries:
+        reader = int(workload.readers[entry.place])
+        same_block = workload.roles[entry.place] == "scores" and workload.roles[reader] == "values"
+        found.append(of_block.get((reader, entry.first), -1) if same_block else first.get(reader, -1))
+    return found

@@ -355,7 +355,7 @@ def _conditions(
     return replace(
         conditions_of(pair.configs, pair.among, chosen, _examined(found), request.stimulus, stated_ns, flow),
         physical=physical_record(pair.aim.physical, flow.library),
-        lanes=request.lanes,
+        lanes=request.lanes if selected.searched else None,
         slots=request.slots or None,
         closing={name: closings(selected, name, found[name]) for name in pair.configs},
         searches=searches,

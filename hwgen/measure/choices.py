@@ -53,7 +53,8 @@ def choices_in(path: Path, configs: Sequence[TensorCoreConfig], library: Library
         message names the file, the table and the key.
     """
     try:
-        return _selected(toml(path.read_bytes()), configs, library, named_with_digest(path))
+        content = path.read_bytes()
+        return _selected(toml(content), configs, library, named_with_digest(path, content))
     except OSError as error:
         raise InputError(f"--choices {str(path)!r}: {error.strerror}") from None
     except InputError as error:
@@ -62,8 +63,9 @@ def choices_in(path: Path, configs: Sequence[TensorCoreConfig], library: Library
 
 def _selected(table: Mapping[str, Any], configs: Sequence[TensorCoreConfig], library: Library, name: str) -> Selected:
     """What the content of a file of some name says."""
-    found = Selected({}, {}, {}, 0, report=name)
+    found = Selected({}, {}, {}, 0, report=name, searched=False)
     for config in configs:
+        _check_known(config.name, _inner(table, config.name, config.name), PURPOSES)
         for purpose in PURPOSES:
             key = config.name, purpose
             found.configs[key], chosen = _choice(table, config, purpose, library)

@@ -40,7 +40,7 @@ def pair_found_before(directory: Path, request: OverheadRequest, library: Librar
     """
     for path, report in _measured_with(library, directory):
         if isinstance(report, schema.OverheadReport) and (found := selected_by(report, request, library)):
-            return path, replace(found, report=named_with_digest(path))
+            return path, replace(found, report=named_with_digest(path, path.read_bytes()))
     return None
 
 
@@ -75,13 +75,13 @@ def rows_found_before(directory: Path, request: FormatsRequest, library: Library
                     among.append((path, row, found[name]))
         if among:
             path, best = _best(among)
-            taken[name] = path, replace(best, report=named_with_digest(path))
+            taken[name] = path, replace(best, report=named_with_digest(path, path.read_bytes()))
     return taken
 
 
-def named_with_digest(path: Path) -> str:
+def named_with_digest(path: Path, content: bytes) -> str:
     """Name of a file, and what tells it from another one that takes its place."""
-    return f"{path.name} (sha256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]})"
+    return f"{path.name} (sha256 {hashlib.sha256(content).hexdigest()[:12]})"
 
 
 def _measured_rows(report: schema.FormatsReport) -> dict[str | None, schema.FormatRow]:
@@ -130,14 +130,15 @@ def _measured_with(library: Library, directory: Path) -> Iterator[tuple[Path, sc
 
 
 def selected_by(report: schema.OverheadReport, request: OverheadRequest, library: Library) -> Selected | None:
-    """What the search of a report found; None where another one is asked for.
+    """What the search of a report found; None where there was none, or where another one is asked for.
 
     The search must have had the same designs, cells, recipes, clock, wires and kind of operands, and of the lanes those
     that go with a design. The seed of the operands may be another.
     """
     conditions, pair = report.conditions, (request.baseline, request.candidate)
-    if request.recipe is not None or request.physical is None or conditions.closing is None or report.whole != "core":
+    if request.recipe is not None or request.physical is None or conditions.lanes is None or report.whole != "core":
         return None
+    assert conditions.closing is not None
     asked = (
         [config.as_dict() for config in pair],
         _cells(flow_conditions(library, usable(library))),
@@ -149,7 +150,7 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     had = (
         [design.settings for design in report.designs],
         _cells(conditions.flow),
-        (tried(conditions.lanes or (), *pair, slots=request.slots), conditions.slots or (), clock_ns),
+        (tried(conditions.lanes, *pair, slots=request.slots), conditions.slots or (), clock_ns),
         _wires(conditions.physical),
         conditions.stimulus,
     )

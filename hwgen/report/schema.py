@@ -600,7 +600,8 @@ class OverheadConditions:
         wires until they meet it. Null in one on netlists as they were mapped, of the least area at any delay; their
         wires go by fanout.
     lanes
-        Lanes that were tried besides those of the configurations. Null where nothing was closed.
+        Lanes that were tried besides those of the configurations. Null where nothing was closed, and where a file of
+        `--choices` said what to take.
     closing
         How netlists met the clock, by design, purpose (`area`, `energy`) and scope (`lane array`, `core`). Areas and
         delays are those of the netlists for least area, power is that of the netlists for least energy. Null where

@@ -305,7 +305,9 @@ def _of_one_kind(tensor: Array, form: BlockFormat, tensor_scale: Tensor | None, 
     best: tuple[Array, QuantizedTensor] | None = None
     for index in form.order:
         q = quantize(tensor, form, np.full(shape, bool(index)), tensor_scale=tensor_scale, rule=rule)
-        error = np.square(tensor - form.values(q.codes, q.scales) * float(q.tensor_scale)).sum()
+        values = form.values(q.codes, q.scales) * float(q.tensor_scale) / form.gain
+        with np.errstate(over="ignore", under="ignore"):
+            error = np.square(tensor - values).sum()
         if best is None or _is_less(error, best[0]):
             best = error, q
     assert best is not None

@@ -14,7 +14,7 @@ from hwgen.errors import InputError
 from hwgen.formats import BlockFormat, Formats
 from hwgen.report import schema
 from sim import accuracy, golden
-from sim.accuracy.rows import BY_ROW, of_weights, rules, together
+from sim.accuracy.rows import OUTSIDE, of_weights, rules, together
 from sim.counterpart import counterpart
 
 __all__ = ["MODELS", "Losses", "errors_of", "of_products"]
@@ -138,7 +138,7 @@ class Losses:
             of_rule = next(iter(found.values())) if error.default else found.get(error.rule)
             activations = of_rule if error.format == config.a.name else None
             weights = of_rule if error.format == config.b.name else None
-            if error.rule == BY_ROW and of_weights(BY_ROW, counterpart(config.b)) is None:
+            if error.rule in OUTSIDE and of_weights(error.rule, counterpart(config.b)) is None:
                 weights = None
         trained = {}
         if activations is not None:

@@ -110,6 +110,8 @@ def with_products(config: TensorCoreConfig, products: int) -> TensorCoreConfig |
 
 def not_comparable(config: TensorCoreConfig, baseline: TensorCoreConfig = BASELINE) -> str | None:
     """Why a core cannot be compared with a baseline; None where it can."""
+    if config.slotted:
+        return f"has slot = {config.slot!r}: it multiplies FP8, too, and a row does not; measure it by hwgen compare"
     for shape in ("rows", "columns"):
         if (own := getattr(config, shape)) != (its := getattr(baseline, shape)):
             return f"has {shape} = {own}; a row has {its}, as {baseline.name}"

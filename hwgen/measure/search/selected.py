@@ -42,7 +42,9 @@ class Selected:
     rivals
         Other lanes and their recipes that were nearly as good, likewise: whole cores have to decide.
     report
-        Name and digest of the report that has it all; None where it was searched for.
+        Name and digest of the report, or of the file of choices, that has it all; None where it was searched for.
+    searched
+        Whether a search found it, be it an earlier one.
     """
 
     configs: dict[tuple[str, str], TensorCoreConfig]
@@ -50,7 +52,8 @@ class Selected:
     lane_arrays: dict[tuple[str, str], tuple[TensorCoreConfig, Recipe]]
     builds: int
     rivals: Mapping[tuple[str, str], Sequence[tuple[TensorCoreConfig, Chosen]]] = field(default_factory=dict)
-    report: str | None = field(default=None, repr=False)  # no part of a key: what it is called decides on nothing
+    report: str | None = None
+    searched: bool = True
 
     def designs(self, name: str, purpose: str) -> dict[type[Block], Design]:
         """The tensor core, if there is one, and the lane array of a configuration."""

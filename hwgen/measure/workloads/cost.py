@@ -248,7 +248,7 @@ def _areas(
     ratios = measured.ratios
     area = {name: machine.cores * core.area_um2 * 1e-6 for name, core in measured.cores.items()}
     parts = [("cores", area, ratios.get("area"))]
-    if machine.quantiser_um2:
+    if machine.quantiser_um2 and any(each.quantisers for each in passes.values()):
         area = {name: each.quantisers * machine.quantiser_um2[name] * 1e-6 for name, each in passes.items()}
         parts.append(("quantisers", area, ratios.get(QUANTISER_AREA)))
     if machine.buffer_mm2 is not None:

@@ -351,7 +351,7 @@ def _wires(report: OverheadReport) -> list[str]:
         "- Closure: each netlist is sized and buffered until it meets the clock with these wires, set-up time included."
         " Area and delay are of netlists for least area, power is of netlists for least energy."
     )
-    if conditions.selected_from is None or ".json (" in conditions.selected_from:
+    if conditions.lanes is not None:
         closure += (
             f" A search chose among{f' the lanes{tried} and among' if report.whole == 'core' else ''} the recipes, for"
             " each purpose, on netlists of other perturbations than those measured."

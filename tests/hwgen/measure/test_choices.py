@@ -1,6 +1,8 @@
 """Lanes and recipes from a file."""
 
+import dataclasses
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from hwgen.cells import libraries, reader
 from hwgen.config import named
 from hwgen.errors import InputError
 from hwgen.measure.choices import choices_in
+from hwgen.measure.conditions import fingerprint
 from hwgen.measure.netlists.built import PURPOSES
 from hwgen.measure.recorded import selected_by
 from hwgen.measure.requests import OverheadRequest
@@ -81,9 +84,14 @@ WHOLE = "".join(f'[{config.name}.{purpose}]\nrecipe = "speed"\n' for config in P
         ("", r"table \[nvfp4-small\] is missing; tables there: none"),
         ("nvfp4-small = 3", "nvfp4-small = 3: must be a table"),
         (
-            WHOLE.replace("mixfp4-small.energy", "mixfp4-small.power"),
-            r"table \[mixfp4-small.energy\] is missing; tables there: area, power",
+            WHOLE.replace("[mixfp4-small.energy]", "[mixfp4.energy]"),
+            r"table \[mixfp4-small.energy\] is missing; tables there: area",
         ),
+        (
+            WHOLE.replace("mixfp4-small.energy", "mixfp4-small.power"),
+            r"\[mixfp4-small\]: unknown key 'power'; known are area, energy",
+        ),
+        (WHOLE + '[nvfp4-small]\nlanes = "signed"', r"\[nvfp4-small\]: unknown key 'lanes'; known are area, energy"),
         (WHOLE + "recipes = 1", r"\[mixfp4-small.energy\]: unknown key 'recipes'; did you mean 'recipe'"),
         (WHOLE + 'lanes = "merge"', r"\[mixfp4-small.energy\]: lanes = 'merge'"),
         (WHOLE + "lanes = 3", r"\[mixfp4-small.energy\]: lanes = 3"),
@@ -115,6 +123,29 @@ def test_a_core_with_a_slot_keeps_one(tmp_path: Path) -> None:
     path.write_text(WHOLE.replace("small", "multi-small") + 'slot = "none"')
     with pytest.raises(InputError, match="slot = 'none': mixfp4-multi-small has one; give another"):
         choices_in(path, SLOTTED, CELLS)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no /dev/fd on this system")
+def test_a_pipe_is_read_once() -> None:
+    """What tells one content from another is of what was read."""
+    end, begin = os.pipe()
+    os.write(begin, WHOLE.encode())
+    os.close(begin)
+    try:
+        found = choices_in(Path(f"/dev/fd/{end}"), PAIR, CELLS)
+    finally:
+        os.close(end)
+    assert found.report == f"{end} (sha256 {hashlib.sha256(WHOLE.encode()).hexdigest()[:12]})"
+
+
+def test_the_file_is_a_part_of_the_question(tmp_path: Path) -> None:
+    """A report that is kept names the file that it was made by."""
+    path = tmp_path / "mine.toml"
+    asked = []
+    for text in (WHOLE, WHOLE + "# the same\n"):
+        path.write_text(text)
+        asked.append(dataclasses.replace(ASKED, selected=choices_in(path, PAIR, CELLS)))
+    assert len({fingerprint(CELLS, request) for request in asked}) == 2
 
 
 def test_no_file(tmp_path: Path) -> None:

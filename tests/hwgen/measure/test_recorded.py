@@ -72,6 +72,18 @@ def test_another_search_is_made(changed: dict) -> None:
     assert selected_by(report(), dataclasses.replace(ASKED, **changed), CELLS) is None
 
 
+def test_what_a_file_said_is_no_search() -> None:
+    """A report by `--choices` tells what somebody chose."""
+    own = dataclasses.replace(ASKED, lanes=())
+    for lanes, found in (((), True), (None, False)):
+        known = report()
+        known = dataclasses.replace(known, conditions=dataclasses.replace(known.conditions, lanes=lanes))
+        assert (selected_by(known, own, CELLS) is not None) == found
+    large = named("nvfp4-multi-blackwell"), named("mixfp4-multi-blackwell")
+    request = OverheadRequest(*large, Stimulus(), physical=Physical(), lanes=(), clock_ns=1.2)
+    assert pair_found_before(REPORTS, request, CELLS) is None
+
+
 def test_what_a_search_does_not_look_at_may_differ() -> None:
     for same in ({"runs": 4}, {"clock_ns": 1.0}, {"stimulus": Stimulus(seed=2)}, {"half_width": 0.1}):
         assert selected_by(report(), dataclasses.replace(ASKED, **same), CELLS) is not None

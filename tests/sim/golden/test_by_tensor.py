@@ -23,6 +23,22 @@ def test_the_kind_with_less_error_is_taken(kind):
     np.testing.assert_array_equal(both[0].scales, golden.quantize(x, "nvfp4").scales)
 
 
+def test_numbers_that_a_core_has_too_large_are_compared_as_they_are():
+    """The factors of IF4 are 7/8 and 6/8 in the core."""
+    form = dataclasses.replace(golden.CATALOGUE["if4"], name="if4-by-tensor", by_tensor=True)
+    for seed in range(40):
+        x = tensors.generate("gaussian", (1, 64), seed)
+        both = [golden.quantize(x, form, np.full((1, 4), one)) for one in (False, True)]
+        errors = [np.square(x.astype(float) - golden.dequantize(q).astype(float)).sum() for q in both]
+        assert golden.quantize(x, form).e1m2.all() == (np.argmin(errors) == 1)
+
+
+def test_errors_beyond_the_range_of_numbers_are_no_warning():
+    q = golden.quantize(np.full((1, 16), 1e200), NAME, tensor_scale=1.0)
+    assert not q.e1m2.any()  # both are infinite
+    assert golden.dequantize(q).max() == 448 * 6
+
+
 def test_elements_are_0_to_7():
     x = np.arange(-8.0, 8.0)[None].clip(-7, 7)
     q = golden.quantize(x, NAME, np.ones((1, 1), bool), tensor_scale=1)

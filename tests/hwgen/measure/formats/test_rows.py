@@ -93,6 +93,7 @@ def test_a_format_without_a_core_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
         (["l-mull"], "unknown row 'l-mull': known are nvfp4, .*, l-mul; did you mean 'l-mul'?"),
         (["hif4-8x64"], "configuration 'hif4-8x64-small': fraction_bits = 35"),
         (["nvfp4", "mixfp4", "nvfp4"], "'nvfp4' is given twice"),
+        (["nvfp4-multi"], "'nvfp4-multi' has slot = 'full': it multiplies FP8, too, and a row does not"),
     ],
 )
 def test_what_is_no_row(names: list[str], message: str) -> None:

@@ -429,6 +429,18 @@ def test_area_with_quantisers_counts_as_many_as_keep_up(report):
     assert "their area is not included" in cost_tables.markdown(document(measured, MACHINE, workload, given), "x.png")
 
 
+def test_nothing_to_quantise_takes_no_quantiser(report, tmp_path):
+    """Logits stay as they are."""
+    (tmp_path / "mine.csv").write_text("name,m,n,k,role\nhead,16,32000,4096,logits\n")
+    measured, gemms = read(report, PAIR), load(tmp_path / "mine.csv", *GIVEN.values())
+    machine = replace(MACHINE, quantiser_um2=dict.fromkeys((core.name for core in PAIR), 1000.0))
+    content = document(measured, machine, gemms, GIVEN)
+    assert set(content.conditions.assumptions.quantisers.values()) == {0}
+    assert total(content, "area of the cores").overhead is not None
+    assert not [each.metric for each in content.totals if "quantisers" in each.metric]
+    assert cost_tables.markdown(content, "x.png")
+
+
 def test_mean_power_is_energy_over_time(content):
     power, energy, time = (total(content, metric) for metric in ("mean power", "energy per token", "time per token"))
     for name in content.names:
