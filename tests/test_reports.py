@@ -840,6 +840,16 @@ def test_the_page_on_formats_states_similarities_of_the_report() -> None:
         assert said in page
 
 
+def test_the_page_on_formats_says_whose_error_weights_beside_fp16_have() -> None:
+    report = schema.load(REPORTS / "formats.json")
+    assert isinstance(report, FormatsReport)
+    rows = {row.row: row.similarities for row in report.results if row.similarities}
+    alone, both = (rows[name]["by-group"] for name in ("int4-fp16", "w4a8-int"))
+    said = f"the similarity of the trained model is {alone.mean:.4f}. That of `w4a8-int`, whose activations have such"
+    assert f"{said} scales, too, is {both.mean:.4f}." in _prose(DOCS / "formats.md")
+    assert abs(alone.mean - both.mean) < min(alone.standard_error, both.standard_error)
+
+
 def test_the_page_on_formats_states_what_the_libraries_have_in_common() -> None:
     page = _prose(DOCS / "formats.md")
     one, other = _rows_of_formats(), _rows_of_formats("formats-asap7")

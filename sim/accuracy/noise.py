@@ -105,7 +105,7 @@ def energies(x: Tensor | Part, form: str | golden.BlockFormat, rule: str | None 
     ArgumentError
         As `golden.quantize`, or a block is beyond the range of the format, so that its scale is NaN.
     """
-    part = _part(x)
+    part = part_of(x)
     scales = None
     if rule in OUTSIDE:
         quantized, scales = by_part(part.tensor, golden.block_format(form), rule)
@@ -114,7 +114,7 @@ def energies(x: Tensor | Part, form: str | golden.BlockFormat, rule: str | None 
     return lost(part, quantized, scales)
 
 
-def _part(x: Tensor | Part) -> Part:
+def part_of(x: Tensor | Part) -> Part:
     """All channels of a tensor."""
     return x if isinstance(x, Part) else Part(x, np.ones(np.shape(x)[1:], np.bool_))
 
@@ -138,7 +138,7 @@ def lost(
     ArgumentError
         A scale is NaN.
     """
-    part = _part(x)
+    part = part_of(x)
     wide = np.asarray(part.tensor, np.float64)
     # float64, so that the rounding of a result to float32 is no part of the error.
     values = quantized.form.values(quantized.codes, quantized.scales)

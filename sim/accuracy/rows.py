@@ -9,6 +9,8 @@ theirs first, and results are multiplied by those of both operands.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -94,7 +96,7 @@ def by_part(
     return quantized, scales
 
 
-def spread(scales: npt.NDArray[np.float32], k: int) -> npt.NDArray[np.float64]:
+def spread(scales: npt.NDArray[np.floating[Any]], k: int) -> npt.NDArray[np.float64]:
     """Return the scale of every element of rows of ``k``, (rows, 1) or (rows, k)."""
     wide = scales.astype(np.float64)
     return wide if wide.shape[1] == 1 else wide.repeat(GROUP, axis=1)[:, :k]

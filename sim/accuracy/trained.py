@@ -24,8 +24,9 @@ from sim.golden.quantize import found_scale
 from sim.golden.rules import checked, reference, tensor_divisor
 
 from .encoder import Encoder, Matrix, Product, plain
+from .half import half, half_energies
 from .noise import Energies, energies
-from .rows import GROUP, OUTSIDE, by_part, of_weights
+from .rows import GROUP, OUTSIDE, by_part, of_weights, spread
 
 DEPTH = 64
 """Products that a step adds up before it rounds to FP32: K of Blackwell's ``kind::mxf4`` and ``kind::mxf4nvf4``."""
@@ -186,6 +187,23 @@ class Model:
             np.array(similarities),
         )
 
+    def errors_of_weights(self, form: str | golden.BlockFormat, rule: str | None = None) -> ModelErrors:
+        """Return what a format loses if weights alone have it, and activations are FP16, see `weights_alone`.
+
+        Parameters
+        ----------
+        form, rule : str
+            Format of the weights, and the rule that they are quantised by.
+
+        Raises
+        ------
+        ArgumentError
+            Unknown format, or a rule that it has not; or an activation that FP16 does not reach.
+        """
+        similarities = [self.similarities(weights_alone(form, rule, draw)) for draw in range(DRAWS)]
+        activations = Noise({name: half_energies(x) for name, x in self.activations.items()})
+        return ModelErrors(_noise(self.weights, form, rule), activations, np.array(similarities))
+
     def similarities(self, product: Product) -> npt.NDArray[np.float64]:
         """Return the cosine similarity of each embedding to that in FP32 if linear layers multiply by `product`."""
         one, other = (x.astype(np.float64) for x in (self.embeddings, self._encoder.embed(self._sentences, product)))
@@ -238,6 +256,28 @@ def quantised(
             pair = (a, b) if parts == 1 else (_group(a, part), _group(b, part))
             total += multiplied(*pair) * one[:, [part]] * other[:, part]
         return total.astype(np.float32)
+
+    return product
+
+
+def weights_alone(form: str | golden.BlockFormat, rule: str | None = None, draw: int = 0) -> Product:
+    """Return a product that quantises the weights, and rounds activations to FP16.
+
+    No core here takes such operands. So products are added up in float64, and rounded once to FP32.
+
+    Raises
+    ------
+    ArgumentError
+        Unknown format, or a rule that it has not; or an activation that FP16 does not reach.
+    """
+    known = golden.block_format(form)
+
+    def product(name: str, x: Matrix, w: Matrix) -> Matrix:
+        weights, factors = _quantised(w, known, rule, _larger(name, draw)[1])
+        values = golden.dequantize(weights).astype(np.float64)[:, : w.shape[1]]
+        if factors is not None:
+            values = values * spread(_factors(factors), values.shape[1])
+        return (half(x) @ values.T).astype(np.float32)
 
     return product
 

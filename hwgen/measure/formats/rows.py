@@ -41,10 +41,13 @@ NOT_BUILT = {
     "int4-fp16": (
         "FP16 activations have significands of 11 bits and share no scale of a block; a core here takes elements of 8"
         " bits at most, and no lane of it multiplies such a significand: operands, lanes and aligners would be those of"
-        " a core for FP16"
+        " a core for FP16; its errors are those of weights in INT4 beside activations in FP16, with exact sums"
     ),
 }
 """Rows of the literature that no core here can be, by name, and what of its contract their hardware does not have."""
+
+_BESIDE_FP16 = {"int4-fp16": "int4"}
+"""Those whose weights have a format of ours, and meet FP16."""
 
 BASELINE = NAMED[f"nvfp4-{SIZE}"]
 """What all rows are compared with."""
@@ -154,7 +157,8 @@ def _row(name: str) -> Row:
     if name in RULES:
         return Row(name, None, f"its hardware is that of {RULES[name]}")
     if name in NOT_BUILT:
-        return Row(name, None, NOT_BUILT[name])
+        weights = BLOCK_FORMATS[_BESIDE_FP16[name]] if name in _BESIDE_FP16 else None
+        return Row(name, None, NOT_BUILT[name], weights)
     if (config := find(f"{name}-{SIZE}")) is not None:
         return Row(name, config)
     if name in BLOCK_FORMATS:

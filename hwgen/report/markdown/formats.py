@@ -129,7 +129,7 @@ def _baseline(report: FormatsReport, row: FormatRow) -> str:
 
 
 def csv(report: FormatsReport) -> str:
-    """All figures, a row each; errors too. A row that was not measured has one line, with the reason."""
+    """All figures, a row each; errors too. A row without any has one line, with the reason."""
     lines, said = [], notes(report)
     for row in report.results:
         a, b, of = row.a, row.b, costing(report, row)
