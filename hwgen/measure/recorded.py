@@ -136,9 +136,10 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     that go with a design. The seed of the operands may be another.
     """
     conditions, pair = report.conditions, (request.baseline, request.candidate)
-    if request.recipe is not None or request.physical is None or conditions.lanes is None or report.whole != "core":
+    if conditions.lanes is None or conditions.closing is None or report.whole != "core":
         return None
-    assert conditions.closing is not None
+    if request.recipe is not None or request.physical is None:
+        return None
     asked = (
         [config.as_dict() for config in pair],
         _cells(flow_conditions(library, usable(library))),
