@@ -848,6 +848,11 @@ def test_the_page_on_formats_says_whose_error_weights_beside_fp16_have() -> None
     said = f"the similarity of the trained model is {alone.mean:.4f}. That of `w4a8-int`, whose activations have such"
     assert f"{said} scales, too, is {both.mean:.4f}." in _prose(DOCS / "formats.md")
     assert abs(alone.mean - both.mean) < min(alone.standard_error, both.standard_error)
+    one, row, group = (rows["int4-fp16"][rule].mean for rule in ("unscaled", "by-row", "by-group"))
+    said = (
+        f"The similarity is {one:.4f} by one scale for a matrix, {row:.4f} by `by-row` and {group:.4f} by `by-group`."
+    )
+    assert said in _prose(DOCS / "accuracy.md")
 
 
 def test_the_page_on_formats_states_what_the_libraries_have_in_common() -> None:
