@@ -379,10 +379,9 @@ def test_targets_stand_beside_what_was_measured() -> None:
     page = (DOCS / "half-rate.md").read_text(encoding="utf-8")
     areas = [[next(iter(_area(each, "core").values.values())) for each in pair] for pair in FP4_ALONE.items()]
     columns = [[percent(_of_core(name, metric)) for metric in TARGETS.values()] for name in FP4_ALONE]
-    for column, (slotted, alone) in zip(columns, areas, strict=True):
-        column.append(f"{slotted / alone:.2f} x")
-    *small, large = columns
-    large[-1] = f"{math.floor(100 * slotted / alone) / 100} x or more"
+    ratios = [slotted / alone for slotted, alone in areas]
+    *small, large = ([*cells, f"{ratio:.2f} x"] for cells, ratio in zip(columns, ratios, strict=True))
+    large[-1] = f"{math.floor(100 * ratios[-1]) / 100} x or more"
     targets = [*TARGETS, "area over FP4 alone, at most 2.3 x"]
     for cores in ([large], small):
         rows = "\n".join(f"| {' | '.join(line)} |" for line in zip(targets, *cores, strict=True))

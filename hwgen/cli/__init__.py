@@ -114,11 +114,11 @@ def main() -> None:
         status = _say(error.format_message(), 2)
     except (InputError, ToolError) as error:
         status = _say(str(error), error.status)
-    except _golden_error() as error:
+    except _imported(("sim.golden", "ArgumentError")) as error:
         status = _say(str(error), 2)
     except MemoryError:
         status = _say("out of memory: the input is too large for this machine; give a smaller one", 2)
-    except _lost_process():
+    except _imported(("concurrent.futures.process", "BrokenProcessPool"), ("distributed.scheduler", "KilledWorker")):
         status = _say(
             "a process at work was ended from outside, most likely since memory ran out; give fewer --jobs; what was"
             " built before is kept",
@@ -135,17 +135,9 @@ def main() -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _golden_error() -> type[Exception] | tuple[()]:
-    """The golden model's own error of bad input, if that model was needed at all: it imports nothing of hwgen."""
-    golden = sys.modules.get("sim.golden")
-    error: type[Exception] | tuple[()] = golden.ArgumentError if golden else ()
-    return error
-
-
-def _lost_process() -> tuple[type[Exception], ...]:
-    """What is raised where one of several processes is gone, of those that were needed at all."""
-    kinds = (("concurrent.futures.process", "BrokenProcessPool"), ("distributed.scheduler", "KilledWorker"))
-    return tuple(getattr(sys.modules[module], kind) for module, kind in kinds if module in sys.modules)
+def _imported(*kinds: tuple[str, str]) -> tuple[type[Exception], ...]:
+    """Errors by module and name, of those modules that were needed at all: no start is to import them."""
+    return tuple(getattr(sys.modules[module], name) for module, name in kinds if module in sys.modules)
 
 
 def _say(message: str, status: int) -> int:

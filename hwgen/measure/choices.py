@@ -65,21 +65,22 @@ def _selected(table: Mapping[str, Any], configs: Sequence[TensorCoreConfig], lib
     """What the content of a file of some name says."""
     found = Selected({}, {}, {}, 0, report=name, searched=False)
     for config in configs:
-        _check_known(config.name, _inner(table, config.name, config.name), PURPOSES)
+        own = _inner(table, config.name, config.name)
+        _check_known(config.name, own, PURPOSES)
         for purpose in PURPOSES:
             key = config.name, purpose
-            found.configs[key], chosen = _choice(table, config, purpose, library)
+            found.configs[key], chosen = _choice(own, config, purpose, library)
             found.lane_arrays[key] = config, chosen.pop(LaneArray.module_name)
             found.chosen[key] = chosen
     return found
 
 
 def _choice(
-    table: Mapping[str, Any], config: TensorCoreConfig, purpose: str, library: Library
+    own: Mapping[str, Any], config: TensorCoreConfig, purpose: str, library: Library
 ) -> tuple[TensorCoreConfig, Chosen]:
-    """Of one configuration for one purpose: with its lanes and its slot, and recipes of modules and lane array."""
+    """What a table says of its configuration for a purpose: with lanes and slot, recipes of modules and lane array."""
     place = f"{config.name}.{purpose}"
-    content = _inner(_inner(table, config.name, config.name), purpose, place)
+    content = _inner(own, purpose, place)
     _check_known(place, content, _KEYS)
     given = {"dot": content.get("lanes", config.dot), "slot": content.get("slot", config.slot)}
     if "slot" in content and (not config.slotted or given["slot"] == "none"):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sim import golden
 from sim.tensors import Tensor
 
-from .noise import Energies, Part, drawn, part_of
+from .noise import Energies, Part, changed, drawn, part_of
 
 __all__ = ["FP16", "half", "half_energies", "half_signal_to_noise"]
 
@@ -38,8 +38,7 @@ def half(x: Tensor) -> npt.NDArray[np.float64]:
 def half_energies(x: Tensor | Part) -> Energies:
     """Return the energies of a matrix and of what rounding to FP16 changes; errors as of `half`."""
     part = part_of(x)
-    wide = np.asarray(part.tensor, np.float64)[:, part.channels]
-    return Energies(float(np.square(wide).sum()), float(np.square(half(wide) - wide).sum()))
+    return changed(part, half(part.tensor))
 
 
 def half_signal_to_noise(kind: str) -> float:

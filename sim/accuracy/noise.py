@@ -119,6 +119,15 @@ def part_of(x: Tensor | Part) -> Part:
     return x if isinstance(x, Part) else Part(x, np.ones(np.shape(x)[1:], np.bool_))
 
 
+def changed(part: Part, values: npt.NDArray[np.float64]) -> Energies:
+    """Return the energies of a matrix and of how far other ``values`` of all its numbers, (rows, K), are off."""
+    wide = np.asarray(part.tensor, np.float64)
+    error = values - wide
+    # Of whole tensors without a copy.
+    chosen = slice(None) if part.channels.all() else part.channels
+    return Energies(float(np.square(wide[:, chosen]).sum()), float(np.square(error[:, chosen]).sum()))
+
+
 def lost(
     x: Tensor | Part, quantized: golden.QuantizedTensor, scales: npt.NDArray[np.float32] | None = None
 ) -> Energies:
@@ -139,19 +148,15 @@ def lost(
         A scale is NaN.
     """
     part = part_of(x)
-    wide = np.asarray(part.tensor, np.float64)
     # float64, so that the rounding of a result to float32 is no part of the error.
     values = quantized.form.values(quantized.codes, quantized.scales)
     values *= quantized.core_scale
     if scales is not None:
         values *= spread(scales, values.shape[1])
-    error = values[:, : wide.shape[1]] - wide
-    # Of whole tensors without a copy.
-    chosen = slice(None) if part.channels.all() else part.channels
-    noise = float(np.square(error[:, chosen]).sum())
-    if math.isnan(noise):
+    found = changed(part, values[:, : len(part.channels)])
+    if math.isnan(found.noise):
         raise golden.ArgumentError(f"x has a block whose scale is NaN in {quantized.format}: its numbers are too large")
-    return Energies(float(np.square(wide[:, chosen]).sum()), noise)
+    return found
 
 
 def signal_to_noise(

@@ -274,9 +274,7 @@ def weights_alone(form: str | golden.BlockFormat, rule: str | None = None, draw:
 
     def product(name: str, x: Matrix, w: Matrix) -> Matrix:
         weights, factors = _quantised(w, known, rule, _larger(name, draw)[1])
-        values = golden.dequantize(weights).astype(np.float64)[:, : w.shape[1]]
-        if factors is not None:
-            values = values * spread(_factors(factors), values.shape[1])
+        values = golden.dequantize(weights)[:, : w.shape[1]] * spread(_factors(factors), w.shape[1])
         return (half(x) @ values.T).astype(np.float32)
 
     return product

@@ -305,7 +305,7 @@ def _of_one_kind(tensor: Array, form: BlockFormat, tensor_scale: Tensor | None, 
     best: tuple[Array, QuantizedTensor] | None = None
     for index in form.order:
         q = quantize(tensor, form, np.full(shape, bool(index)), tensor_scale=tensor_scale, rule=rule)
-        values = form.values(q.codes, q.scales) * float(q.tensor_scale) / form.gain
+        values = form.values(q.codes, q.scales) * q.core_scale
         with np.errstate(over="ignore", under="ignore"):
             error = np.square(tensor - values).sum()
         if best is None or _is_less(error, best[0]):

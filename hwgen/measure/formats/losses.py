@@ -78,6 +78,7 @@ class Losses:
         self._known: dict[tuple[BlockFormat, BlockFormat], _ByRule] = {}
         self._drawn: dict[tuple[BlockFormat, ...], tuple[schema.FormatError, ...]] = {}
         self._known_beside_fp16: dict[BlockFormat, _ByRule] = {}
+        self._drawn_beside_fp16: dict[BlockFormat, tuple[schema.FormatError, ...]] = {}
 
     def find(
         self,
@@ -147,7 +148,9 @@ class Losses:
 
     def errors_beside_fp16(self, form: BlockFormat) -> tuple[schema.FormatError, ...]:
         """What weights of a format lose, and activations in FP16; of a model by all rules of the format."""
-        drawn = _drawn_beside_fp16(form)
+        if form not in self._drawn_beside_fp16:
+            self._drawn_beside_fp16[form] = _drawn_beside_fp16(form)
+        drawn = self._drawn_beside_fp16[form]
         if self._model is None:
             return drawn
         found = self._of_model_beside_fp16(form)
