@@ -10,7 +10,7 @@ from hwgen.closure.close import ROUNDS, Closed, close
 from hwgen.closure.energy import energy_cost
 from hwgen.layout import lay_out, technology_of
 from hwgen.mapping import area
-from hwgen.measure.netlists.energy import AtWork, core_energy, lane_energy
+from hwgen.measure.netlists.energy import AtWork, core_energy, lane_energy, sampled_energy
 from hwgen.measure.netlists.flow import Design
 from hwgen.measure.netlists.physical import Physical
 from hwgen.measure.netlists.stimulus import Stimulus
@@ -24,6 +24,12 @@ __all__ = ["PURPOSES", "Both", "build", "build_both", "by_module", "energies", "
 
 PURPOSES = ("area", "energy")
 """What a design is built for: the least area at a clock, or the least energy."""
+
+_NEAR = 0.01
+"""Netlists whose energies differ by no more in a sample of cycles are compared in all cycles.
+
+The ratio of both is within 0.2 % of that of all cycles, measured on cores and lane arrays of generic7.
+"""
 
 
 def build(
@@ -135,10 +141,27 @@ def build_both(
             begun = None
         begun = build(designs[purpose], own, clock_ns, purpose, physical, library, stimulus, begun=begun)
         closed[purpose] = begun
-    found = [(closed[purpose], energies(designs[purpose], closed[purpose], stimulus)) for purpose in PURPOSES]
-    design = designs[PURPOSES[0]]
-    frugal, energy = min(found, key=lambda each: (not each[0].record.met, spent(design, each[1], clock_ns)))
+    frugal, energy = _frugal(designs, closed, clock_ns, stimulus)
     return Both(closed, frugal, energy)
+
+
+def _frugal(
+    designs: Mapping[str, Design], closed: Mapping[str, Closed], clock_ns: float, stimulus: Stimulus
+) -> tuple[Closed, dict[tuple[str, str], Consumption]]:
+    """What spends least of what meets the clock, of all if nothing does; and what it consumes."""
+
+    def sampled(purpose: str) -> float:
+        design, built = designs[purpose], closed[purpose]
+        gates = Gates(built.netlist, built.timing)
+        return per_cycle(sampled_energy(gates, design.config, stimulus, design.kind is TensorCore), clock_ns)
+
+    among = [purpose for purpose in PURPOSES if closed[purpose].record.met] or list(PURPOSES)
+    if len(among) > 1:
+        samples = {purpose: sampled(purpose) for purpose in among}
+        among = [purpose for purpose in among if samples[purpose] <= (1 + _NEAR) * min(samples.values())]
+    found = {purpose: energies(designs[purpose], closed[purpose], stimulus) for purpose in among}
+    frugal = min(among, key=lambda purpose: spent(designs[purpose], found[purpose], clock_ns))
+    return closed[frugal], found[frugal]
 
 
 def energies(design: Design, closed: Closed, stimulus: Stimulus) -> dict[tuple[str, str], Consumption]:

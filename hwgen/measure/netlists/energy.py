@@ -30,6 +30,7 @@ __all__ = [
     "lane_activity",
     "lane_energy",
     "of_activity",
+    "sampled_energy",
     "single_block",
 ]
 
@@ -137,8 +138,25 @@ class AtWork:
             simulated = core_activity if self._core else lane_activity
             settled = simulated(gates, config, config.formats, self._stimulus, states=False)
             self._first = netlist, settled
-        macs = config.macs_per_step if self._core else config.bounds.lanes
-        return with_glitches(settled, gates, self._stimulus.fitted(macs).timed).toggles
+        return with_glitches(settled, gates, _sample(config, self._stimulus, self._core)).toggles
+
+
+def sampled_energy(gates: Gates, config: TensorCoreConfig, stimulus: Stimulus, core: bool) -> Consumption:
+    """Energy of a core or else of a lane array, whole, the glitches of a sample of the cycles alone.
+
+    Parameters
+    ----------
+    gates, config, stimulus, core
+        As for `core_energy` and `AtWork`.
+    """
+    settled = (core_activity if core else lane_activity)(gates, config, config.formats, stimulus)
+    timed = with_glitches(settled, gates, _sample(config, stimulus, core))
+    return of_activity(gates.netlist, gates.timing, timed)["whole"]
+
+
+def _sample(config: TensorCoreConfig, stimulus: Stimulus, core: bool) -> int:
+    """How many cycles are simulated with delays where a sample of them will do."""
+    return stimulus.fitted(config.macs_per_step if core else config.bounds.lanes).timed
 
 
 def core_energy(
