@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -19,6 +20,8 @@ from sim.steps import ELEMENT_TYPES, Steps, codes_of
 
 __all__ = [
     "HIGHEST_SCALE",
+    "any_codes",
+    "code_type",
     "count_at_half_rate",
     "decoded",
     "extreme_scales",
@@ -87,7 +90,7 @@ def sums(config: TensorCoreConfig, a: _Stored, b: _Stored) -> NDArray[np.float64
 def zeros(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Codes of zero in the place of others: those of -0 for negative ones, where it is a zero."""
     negative = 1 << form.code_width - 1
-    return codes & np.uint8(0 if any(element.values[negative] for element in form.elements) else negative)
+    return codes & codes.dtype.type(0 if any(element.values[negative] for element in form.elements) else negative)
 
 
 def _random_codes(
@@ -101,7 +104,7 @@ def _random_codes(
 
     In the steps of ``large`` they are large, and in each block of one sign.
     """
-    codes = rng.integers(0, 1 << form.code_width, (*shape, config.groups, form.size), np.uint8)
+    codes = any_codes(form, (*shape, config.groups, form.size), rng)
     sparse = np.where(rng.random(codes.shape) < 0.15, codes, zeros(form, codes))
     equal = np.broadcast_to(codes[..., :1], codes.shape)
     half = codes[..., : form.size // 2]
@@ -118,7 +121,7 @@ def _random_codes(
 @cache
 def _large(form: BlockFormat) -> NDArray[np.uint8]:
     """Codes of the quarter of the positive numbers that are largest, at least two, in the first of the elements."""
-    codes = np.arange(1 << form.code_width - 1, dtype=np.uint8)
+    codes = np.arange(1 << form.code_width - 1, dtype=code_type(form))
     values = np.nan_to_num(form.elements[0].values[: len(codes)], posinf=0)
     largest = codes[np.argsort(values, kind="stable")[-max(len(codes) // 4, 2) :]]
     largest.flags.writeable = False
@@ -133,7 +136,7 @@ def numbers(form: BlockFormat, codes: NDArray[np.uint8], rng: np.random.Generato
     others = {code for element in form.elements for code in element.nans + element.infinities}
     if not others:
         return codes
-    table = np.arange(1 << form.code_width, dtype=np.uint8)
+    table = np.arange(1 << form.code_width).astype(code_type(form))
     for code in sorted(others):
         table[code] = table[code - 1]
     kept = rng.random((*codes.shape[:-1], 1)) < share
@@ -170,6 +173,16 @@ def extreme_scales(scale: ScaleFormat) -> list[int]:
     return [1, binade - 1, binade, top - binade, top - 1, scale.highest]
 
 
+def code_type(form: BlockFormat) -> np.dtype[Any]:
+    """Type of an array of a format's codes."""
+    return np.dtype(np.uint8 if form.code_width <= 8 else np.uint16)
+
+
+def any_codes(form: BlockFormat, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[Any]:
+    """Codes at random, all alike likely."""
+    return rng.integers(0, 1 << form.code_width, shape, code_type(form).type)
+
+
 def scale_type(form: BlockFormat) -> np.dtype[Any]:
     """Type of an array of a format's stored scales; where blocks have none, of the zeros in their place."""
     return np.dtype(f"u{form.scale_bytes or 1}")
@@ -181,28 +194,32 @@ def negated(form: BlockFormat) -> NDArray[np.uint8]:
 
     if4 has no such code for all: a sign in E2M1, and two's complement in its integers. A code that has none stays.
     """
-    found = []
+    found, ways = [], [_opposites(elements) for elements in (form.elements, form.elements[:1])]
     for code in range(1 << form.code_width):
-        others = _opposites(form.elements, code) or _opposites(form.elements[:1], code) or [code]
+        others = next((codes for codes in (way[code] for way in ways) if codes), [code])
         found.append(others[0] if code else others[-1])  # of two zeros the other one
-    table = np.array(found, np.uint8)
+    table = np.array(found, code_type(form))
     table.flags.writeable = False  # every caller has the same one
     return table
 
 
-def _opposites(elements: Sequence[ElementFormat], code: int) -> list[int]:
-    """Codes of the negative value in all of some elements."""
-    codes = range(len(elements[0].values))
-    return [other for other in codes if all(_are_opposite(element, code, other) for element in elements)]
+def _opposites(elements: Sequence[ElementFormat]) -> list[list[int]]:
+    """For each code the codes of the negative value in all of some elements; of NaN all that are NaN."""
+    meant = list(zip(*(_meant(element) for element in elements), strict=True))
+    known: dict[tuple[float | None, ...], list[int]] = {}
+    for code, values in enumerate(meant):
+        known.setdefault(values, []).append(code)
+    return [known.get(tuple(None if value is None else -value for value in values), []) for values in meant]
 
 
-def _are_opposite(element: ElementFormat, code: int, other: int) -> bool:
-    """Whether two codes are a number or infinity and its negative; or both NaN."""
-    if code in element.nans or other in element.nans:
-        return code in element.nans and other in element.nans
-    if code in element.infinities or other in element.infinities:
-        return {code, other} <= {*element.infinities} and code != other
-    return element.values[other] == -element.values[code]
+def _meant(element: ElementFormat) -> list[float | None]:
+    """What each code is: a number, infinity, or None for NaN."""
+    found: list[float | None] = list(element.values)
+    for code in element.nans:
+        found[code] = None
+    for code in element.infinities:
+        found[code] = -math.inf if code >> element.width - 1 else math.inf
+    return found
 
 
 _SPECIAL_C = np.array(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ __all__ = [
     "Trace",
     "check_depth",
     "check_hold",
+    "code_bits",
     "codes_of",
     "elements",
     "gather",
@@ -57,9 +59,10 @@ class Steps:
     config
         The core.
     a_codes, a_scales
-        uint8, (S, M, 16 G) and (S, M, G); uint16 or uint32 for scales of two or four bytes.
+        uint8, (S, M, 16 G) and (S, M, G); uint16 for codes of more than 8 bits, uint16 or uint32 for scales of two or
+        four bytes.
     b_codes, b_scales
-        uint8, (S, N, 16 G) and (S, N, G); uint16 or uint32 for scales of two or four bytes.
+        (S, N, 16 G) and (S, N, G), likewise.
     c
         FP32 as uint32 bit patterns, (S, M, N); counts where ``first`` is set, see `addends`.
     first, last
@@ -197,8 +200,13 @@ def _stored(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Codes side by side, the first ones lowest: (..., K) to (..., bytes)."""
     if form.code_width == 4 and codes.shape[-1] % 2 == 0:
         return elements(codes)
-    bits = np.unpackbits(codes[..., None], axis=-1, count=form.code_width, bitorder="little")
-    return np.packbits(bits.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
+    return np.packbits(code_bits(form, codes).reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
+
+
+def code_bits(form: BlockFormat, codes: NDArray[Any]) -> NDArray[np.uint8]:
+    """Bits of codes, the lowest first: (..., K) to (..., K, bits of a code)."""
+    octets = np.ascontiguousarray(codes[..., None], "u1" if form.code_width <= 8 else "<u2").view(np.uint8)
+    return np.unpackbits(octets, axis=-1, count=form.code_width, bitorder="little")
 
 
 def _without_selector(form: BlockFormat, scales: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -30,7 +30,7 @@ __all__ = ["command"]
         + ". FORMAT-2x16 has two blocks of 16 in a step, but mxfp4-2x16 one of 32 in two sums."
         + " Or a TOML file of a format of your own."
         + f" {', '.join(constant('hwgen.measure.formats.rows:RULES'))} has the core of another row;"
-        + f" {', '.join(constant('hwgen.measure.formats.rows:NOT_BUILT'))} have none, and say why."
+        + f" without a core, with the reason: {', '.join(constant('hwgen.measure.formats.rows:NOT_BUILT'))}."
         + "  [default: all of these]"
     ),
 )

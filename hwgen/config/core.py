@@ -273,11 +273,6 @@ class TensorCoreConfig:
             self._within("fraction_bits", allowed)
         except InputError as error:
             raise InputError(f"{error} with {pair}") from None
-        if bounds.may_be_infinite and not self.wide:
-            raise InputError(
-                f"{pair}: elements may be infinite, and the accumulator of such scales makes no infinite result; use"
-                " scales of powers of two, such as E8M0"
-            )
         if self.wide and self.anticipated:
             raise InputError(
                 f"leading_zeros = 'anticipated': {pair}: results may be subnormal, which ends their normalisation"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 
-from hwgen.formats import E1M2, E2M1, BlockFormat
+from hwgen.formats import E1M2, E2M1, BlockFormat, Bounds
 
 __all__ = ["CARRY_SAVE", "DOTS", "FIVES", "PLACES", "TENS", "Dot", "can_collide", "joined_places"]
 
@@ -142,8 +142,10 @@ def _shifted(a: BlockFormat, b: BlockFormat) -> str | None:
 
 def _windowed(a: BlockFormat, b: BlockFormat) -> str | None:
     for side, form in (("a", a), ("b", b)):
-        if form.window is None:
+        if form.window is None and Bounds(a, b).window is None:
             return f"{side} = {form.name!r} has no window that products are cut to"
+        if form.window is None and (form.tagged or form.sums > 1 or form.shifts):
+            return f"{side} = {form.name!r}: products that are cut to a window take one kind of elements, in one sum"
         if form.additive:
             return _adds(side, form)
     return None

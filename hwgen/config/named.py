@@ -28,6 +28,7 @@ from hwgen.formats import (
     MXFP8_E4M3,
     MXFP8_E5M2,
     MXINT8,
+    NUMBERS_16,
     NVFP4,
     NVFP4_E0M3,
     NVINT4,
@@ -86,6 +87,7 @@ _INTEGERS: dict[str, Formats] = {
 _EXACT: dict[str, Formats] = {"int8-exact": (INTEGERS_8, INTEGERS_8)}
 _TWO_WORDS: dict[str, Formats] = {"opt1": (INTEGERS_8, INTEGERS_8)}
 _WINDOWED: dict[str, Formats] = {form.name: (form, form) for form in (MXFP8_E4M3, MXFP8_E5M2)}
+_WINDOWED |= {"int4-fp16": (NUMBERS_16, INTEGERS_4)}
 _ADDITIVE: dict[str, Formats] = {L_MUL.name: (L_MUL, L_MUL)}
 _NESTED: dict[str, Formats] = {HIF4.name: (HIF4, HIF4)}
 
@@ -128,9 +130,9 @@ NAMED: dict[str, TensorCoreConfig] = {
 
 In ``mixfp4-weights-*`` only operand B, the weights, is MixFP4; A is NVFP4. In ``razer-small`` A has RaZeR's format of
 activations and B that of weights. In ``w4a8-small`` A, the activations, has E4M3 elements and B is MXFP4. In
-``w4a8-int-small`` and ``ternary-small`` A has integers of 8 bits. Those called ``multi`` also multiply FP8 and FP6, at
-half the rate, as Blackwell does; those called ``mx-multi`` with scales of MX. In ``nvfp4-e0m3-multi-*`` each step says
-of A and of B whether they are E2M1 or 0 to 7.
+``w4a8-int-small`` and ``ternary-small`` A has integers of 8 bits, in ``int4-fp16-small`` FP16. Those called ``multi``
+also multiply FP8 and FP6, at half the rate, as Blackwell does; those called ``mx-multi`` with scales of MX. In
+``nvfp4-e0m3-multi-*`` each step says of A and of B whether they are E2M1 or 0 to 7.
 
 Their registers, their lanes and their clock gates are those with which NVFP4 is best at 1 GHz on a 7 nm library
 (docs/decisions/0013-pipelines-for-a-clock.md). The accumulation loop holds as many tiles as it has cycles, by turns.
@@ -197,7 +199,7 @@ def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any
     found: dict[str, Any] = {"rows": 4, "columns": 4, "groups": groups, "clock_gating": True}
     found["pipeline"] = _SMALL if a.significand_bits or b.significand_bits else _PLAIN
     if a.size == b.size and a.sums == b.sums:  # a core of others is refused
-        whole = all(max(element.shifts) <= 1 for form in (a, b) for element in form.elements)
+        whole = all(element.longest_shift <= 1 for form in (a, b) for element in form.elements)
         long = ("booth", "shifted-carry-save") if whole else ("shifted-carry-save",)
         lanes = ("merged", "signed", "nested", *long, "multiplier", "windowed", "additive")
         why_not = {dot: DOTS[dot].supports(a, b) for dot in lanes}

@@ -61,6 +61,8 @@ class BlockFormat:
         Bits behind the point of a product that are kept, by the largest exponent of a product in its block that is not
         zero, where both operands have such a limit. A product is truncated toward zero, on its magnitude. None if
         products of any other format are added exactly.
+    always_cut
+        Whether products with any format are cut to the window: those of long elements are too long to be added exactly.
     shifts
         Lengths of sub-groups, the longest first. Each sub-group has a bit, and its elements count twice as much where
         it is set; an element has a sub-group of each length. The bits stand directly above the scale, those of the
@@ -98,6 +100,7 @@ class BlockFormat:
     factors: tuple[int, ...] = ()
     scale_bytes: int = 1
     window: int | None = None
+    always_cut: bool = False
     definition: str = ""
     shifts: tuple[int, ...] = ()
     by_step: bool = False
@@ -221,7 +224,16 @@ class BlockFormat:
 
         def stored(form: BlockFormat) -> tuple[object, ...]:
             tables = [(element.values, element.nans, element.infinities) for element in form.elements[:first]]
-            return tables, form.scale, form.scale_bytes, form.size, form.shifts, form.window, form.additive
+            return (
+                tables,
+                form.scale,
+                form.scale_bytes,
+                form.size,
+                form.shifts,
+                form.window,
+                form.always_cut,
+                form.additive,
+            )
 
         return stored(self) == stored(other) and len({*self.weights[:first]}) == 1
 
@@ -296,14 +308,14 @@ class BlockFormat:
     @cached_property
     def nans(self) -> frozenset[int]:
         """Where NaN is in the tables of `integers`, one behind the other. What lanes multiply there is never seen."""
-        tables = self.elements if self.tagged else self.elements * len(self.integers)
+        tables = self.elements * (1 << len(self.shifts))
         size = 1 << self.code_width
         return frozenset(size * number + code for number, element in enumerate(tables) for code in element.nans)
 
     @cached_property
     def largest(self) -> int:
         """Largest abs(h) of all elements."""
-        return max(abs(h) for table in self.integers for h in table)
+        return max(element.largest for element in self.elements) << len(self.shifts)
 
     @property
     def signed_width(self) -> int:

@@ -44,7 +44,9 @@ class Bounds:
     @property
     def window(self) -> int | None:
         """Bits behind the point of products that are kept, by the largest exponent of a block; None if all are."""
-        return None if self.b.window is None else self.a.window
+        if None in (self.a.window, self.b.window) and not (self.a.always_cut or self.b.always_cut):
+            return None
+        return self.b.window if self.a.window is None else self.a.window
 
     @property
     def may_be_infinite(self) -> bool:
@@ -75,7 +77,7 @@ class Bounds:
             return 0
         if self.additive:
             return sum(form.elements[0].largest_code for form in (self.a, self.b)) + 1 >> self.product_fraction
-        return sum(max(form.elements[0].shifts) for form in (self.a, self.b))
+        return sum(form.elements[0].longest_shift for form in (self.a, self.b))
 
     @property
     def product_exponent(self) -> int:
@@ -87,7 +89,7 @@ class Bounds:
         """Largest product of significands, where products are cut to a window."""
         if self.additive:
             return (2 << self.product_fraction) - 1
-        return max(self.a.elements[0].significands) * max(self.b.elements[0].significands)
+        return self.a.elements[0].largest_significand * self.b.elements[0].largest_significand
 
     @cached_property
     def largest_sum(self) -> int:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hwgen.formats.block import BlockFormat
 from hwgen.formats.element import ElementFormat
+from hwgen.formats.floating import FloatFormat
 from hwgen.formats.scale import ScaleFormat
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "E8M0",
     "FP4_UE5M3_B16",
     "FP4_UE5M3_B32",
+    "FP16",
     "HIF4",
     "I8",
     "IF4",
@@ -41,6 +43,7 @@ __all__ = [
     "MXFP8_E5M2",
     "MXINT8",
     "NONE",
+    "NUMBERS_16",
     "NVFP4",
     "NVFP4_E0M3",
     "NVINT4",
@@ -154,6 +157,7 @@ I8 = ElementFormat(
     "two's complement of 8 bits; no encoder writes code 128, which is -128",
     point=6,
 )
+FP16 = FloatFormat.of("FP16", 5, 10, "IEEE 754-2019, binary16")
 TERNARY = ElementFormat(
     "ternary", (0, 1, 0, -1), "arXiv 2402.17764; that they are coded as two's complement, code 2 reading as 0, is ours"
 )
@@ -294,6 +298,18 @@ L_MUL = replace(
 )
 INTEGERS_8 = BlockFormat("int8", (I8,), NONE, size=16, full_scale=127, source=NONE.source, scale_bytes=0)
 INTEGERS_4 = BlockFormat("int4", (INT4,), NONE, size=16, full_scale=7, source=NONE.source, scale_bytes=0)
+NUMBERS_16 = BlockFormat(
+    "fp16",
+    (FP16,),
+    NONE,
+    size=16,
+    full_scale=None,
+    source="IEEE 754-2019, binary16, as it is; sums of 16, and 25 bits below the largest product, are what MMA-Sim"
+    " (arXiv 2511.10909) has for FP16 on Hopper and Blackwell, where C has a say in them, too",
+    scale_bytes=0,
+    window=25,
+    always_cut=True,
+)
 TERNARIES = BlockFormat(
     "ternary",
     (TERNARY,),
@@ -357,7 +373,7 @@ BLOCK_FORMATS: dict[str, BlockFormat] = {
         *(NVFP4, MIXFP4, NVFP4_E0M3, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
         *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
         *(MXFP8_E5M2, L_MUL, HIF4),
-        *(INTEGERS_8, INTEGERS_4, TERNARIES),
+        *(INTEGERS_8, INTEGERS_4, TERNARIES, NUMBERS_16),
     )
 }
 """Block formats by name."""

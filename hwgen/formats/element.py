@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +13,7 @@ from hwgen.errors import InputError
 __all__ = ["WIDTHS", "ElementFormat"]
 
 WIDTHS = range(2, 9)
-"""Widths of a code in bits."""
+"""Widths in bits of a code that a table describes."""
 
 LONGEST = 32
 """Most bits of an integer."""
@@ -56,7 +57,7 @@ class ElementFormat:
     """
 
     name: str
-    values: tuple[float, ...]
+    values: Sequence[float]
     source: str
     point: int = 1
     nans: tuple[int, ...] = ()
@@ -129,6 +130,11 @@ class ElementFormat:
         return tuple(max(abs(h).bit_length() - self.significand_bits, 0) for h in self.integers)
 
     @property
+    def longest_shift(self) -> int:
+        """How far the significand of the largest code is shifted."""
+        return max(self.shifts)
+
+    @property
     def mantissa_bits(self) -> int:
         """Bits of a significand behind its first one."""
         return self.significand_bits - 1
@@ -138,10 +144,15 @@ class ElementFormat:
         """Exponent of a significand that is not shifted; value = significand * 2^(exponent - mantissa_bits)."""
         return self.fold - self.point + self.mantissa_bits
 
-    @property
+    @cached_property
     def significands(self) -> tuple[int, ...]:
         """The significand of every code, without its sign."""
         return tuple(abs(h) >> shift for h, shift in zip(self.integers, self.shifts, strict=True))
+
+    @property
+    def largest_significand(self) -> int:
+        """The largest significand of a code."""
+        return max(self.significands)
 
     @property
     def coded_as_float(self) -> bool:

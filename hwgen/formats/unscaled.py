@@ -47,7 +47,7 @@ PRODUCT = 2 * SIGNIFICAND
 
 def _highest(element: ElementFormat) -> int:
     """Highest exponent of a number."""
-    return element.lowest_exponent + max(element.shifts)
+    return element.lowest_exponent + element.longest_shift
 
 
 LOWEST = min(element.lowest_exponent for element in TYPES.values())

@@ -15,7 +15,6 @@ from hwgen.measure.netlists.physical import Physical
 if TYPE_CHECKING:  # the command line shows the defaults, and what these import takes time
     from hwgen.config import TensorCoreConfig
     from hwgen.config.quantiser import QuantiserConfig
-    from hwgen.formats import BlockFormat
     from hwgen.measure.netlists.stimulus import Stimulus
     from hwgen.measure.search.selected import Selected
 
@@ -142,14 +141,11 @@ class Row:
         The core that is measured; None where there is none.
     reason
         Why there is none.
-    beside_fp16
-        Of a row without a core: the format of weights that meet FP16 activations, whose errors the row has.
     """
 
     name: str
     config: TensorCoreConfig | None
     reason: str = ""
-    beside_fp16: BlockFormat | None = None
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from hwgen.rtl.accumulate.terms import (
     emax_layout,
     may_be_infinite,
     may_rest,
+    scaled_sides,
     terms_layout,
 )
 from hwgen.rtl.decode.operand import late_layout, operand_layout
@@ -157,7 +158,7 @@ class Element(Block):
         if aligns or (may_rest(config) and not config.exact):
             exponents = add_child(m, platform, "exponents", TermPlaces if config.exact else TermExponents, config)
         if aligns:
-            m.d.comb += [exponents.a.eq(self.a.scales), exponents.b.eq(self.b.scales)]
+            m.d.comb += [getattr(exponents, side).eq(getattr(self, side).scales) for side in scaled_sides(config)]
         late = {side: getattr(self, f"{side}_late" if config.early_exponents else side) for side in "ab"}
         nans = [late[side].nan for side in "ab" if config.form(side).may_be_nan]
         infinite: dict[str, list[Value]] = {"positive": [], "negative": []}

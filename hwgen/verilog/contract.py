@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ElementFormat
+from hwgen.formats.floating import FloatFormat
 from hwgen.formats.unscaled import SELECTOR, TYPES
 from hwgen.verilog.record import Record
 
@@ -81,6 +82,8 @@ def _sign_magnitude(element: ElementFormat) -> bool:
 
 def _code_words(form: BlockFormat) -> str:
     """What a code means."""
+    if isinstance(form.elements[0], FloatFormat):
+        return _float_words(form.elements[0])
     count = 1 << form.code_width
     nans = [element for element in form.elements if element.nans]
     if all(map(_sign_magnitude, form.elements)):
@@ -98,6 +101,16 @@ def _code_words(form: BlockFormat) -> str:
         return words
     chosen = "the operand's type selects" if form.by_step else _selector_place(form, " of the block's scale")
     return f"{words}; {chosen}"
+
+
+def _float_words(element: FloatFormat) -> str:
+    """What a long code means: its values would fill pages."""
+    values, top = element.values, element.width - 1
+    return (
+        f"{element.name}: bit {top} the sign, bits {top - 1}..{values.fraction_bits} an exponent field of bias"
+        f" {values.bias}, bits {values.fraction_bits - 1}..0 the fraction; field 0 has subnormals, the highest field"
+        " infinity, or NaN where the fraction is not zero"
+    )
 
 
 def _selector_place(form: BlockFormat, whose: str = "") -> str:
@@ -305,7 +318,7 @@ def _window_words(config: TensorCoreConfig) -> str:
 
 def _product_words(config: TensorCoreConfig) -> str:
     """What the exponent of a product is."""
-    lowest = [form.elements[0].lowest_exponent for form in config.formats]
+    lowest = [form.product_exponent for form in config.formats]
     least = f"{lowest[0]}" if lowest[0] == lowest[1] else f"{lowest[0]} for A, {lowest[1]} for B"
     return f"r_k = the exponent of the product of lane k, the sum of those of its elements, each at least {least}"
 
@@ -324,9 +337,12 @@ def _nan_words(config: TensorCoreConfig) -> str:
     """What makes a result NaN."""
     if not any(form.may_be_nan for form in config.formats):
         return "a NaN C"
-    elements = any(form.nans for form in config.formats)
+    kinds = [
+        *(["scale"] if any(form.scale.nan is not None for form in config.formats) else []),
+        *(["element"] if any(form.nans for form in config.formats) else []),
+    ]
     since = " since first" if config.exact else ""
-    return f"any NaN scale{' or element' if elements else ''}{since} in row m of A or row n of B, or a NaN C,"
+    return f"any NaN {' or '.join(kinds)}{since} in row m of A or row n of B, or a NaN C,"
 
 
 def _exponent_words(config: TensorCoreConfig) -> str:
@@ -340,9 +356,13 @@ def _exponent_words(config: TensorCoreConfig) -> str:
     elif not bounds.zero_is_lowest(config.fraction_bits):
         zero = "a block with a scale of zero takes no part in emax; "
     raised = "" if bounds.window is None else " + r_g"
-    lowest = min(form.scale.exponents[0] for form in config.formats)
-    words = f"E_g = expA + expB{_fold_words(config)}{raised}, with exp the exponent of the block scale"
-    return f"{words}, at least {lowest}; {zero}".rstrip("; ")
+    scaled = [side for side in "ab" if config.form(side).scale.width]
+    exponents = "".join(f" + exp{side.upper()}" for side in scaled)
+    words = f"E_g = {f'{exponents}{_fold_words(config)}{raised}'[3:]}"
+    if not scaled:
+        return words
+    lowest = min(config.form(side).scale.exponents[0] for side in scaled)
+    return f"{words}, with exp the exponent of the block scale, at least {lowest}; {zero}".rstrip("; ")
 
 
 def _infinite_words(config: TensorCoreConfig) -> str:

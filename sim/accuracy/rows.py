@@ -18,7 +18,18 @@ from sim import golden
 from sim.golden.rules import rules as golden_rules
 from sim.tensors import Tensor
 
-__all__ = ["BY_GROUP", "BY_ROW", "GROUP", "OUTSIDE", "by_part", "of_weights", "rules", "spread", "together"]
+__all__ = [
+    "BY_GROUP",
+    "BY_ROW",
+    "GROUP",
+    "OUTSIDE",
+    "by_part",
+    "of_activations",
+    "of_weights",
+    "rules",
+    "spread",
+    "together",
+]
 
 BY_ROW = "by-row"
 """Name of the rule: each row has the scale that makes its largest number the largest element."""
@@ -34,7 +45,17 @@ GROUP = 128
 def rules(form: golden.BlockFormat) -> tuple[str, ...]:
     """Return the rules of the golden model, the default first, and those of `OUTSIDE` where blocks have no scale."""
     own = golden_rules(form)
-    return own if form.scale.width or form.tensor_divisor is None else (*own, *OUTSIDE)
+    return (*own, *OUTSIDE) if _scaled(form) and not form.scale.width else own
+
+
+def of_activations(rule: str | None, form: golden.BlockFormat) -> str | None:
+    """Return the rule of activations; None, their default, where it is for weights beside such without any scale."""
+    return None if rule in OUTSIDE and not _scaled(form) else rule
+
+
+def _scaled(form: golden.BlockFormat) -> bool:
+    """Return whether there is any scale, of blocks or of a tensor."""
+    return form.scale.width > 0 or form.tensor_divisor is not None
 
 
 def of_weights(rule: str | None, form: golden.BlockFormat) -> str | None:
@@ -51,8 +72,10 @@ def of_weights(rule: str | None, form: golden.BlockFormat) -> str | None:
 def together(form: golden.BlockFormat, weights: golden.BlockFormat) -> tuple[str, ...]:
     """Return the rules, besides the default of each, of activations and weights in two formats: those of both.
 
-    Those of `OUTSIDE` are of activations, whatever the weights have.
+    Those of `OUTSIDE` are of activations, whatever the weights have; or of weights beside activations without scales.
     """
+    if not _scaled(form):
+        return rules(weights)[1:]
     return tuple(rule for rule in rules(form)[1:] if rule in OUTSIDE or rule in rules(weights)[1:])
 
 

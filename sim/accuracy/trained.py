@@ -22,11 +22,11 @@ import numpy.typing as npt
 from sim import golden
 from sim.golden.quantize import found_scale
 from sim.golden.rules import checked, reference, tensor_divisor
+from sim.golden.window import common_window
 
 from .encoder import Encoder, Matrix, Product, plain
-from .half import half, half_energies
 from .noise import Energies, energies
-from .rows import GROUP, OUTSIDE, by_part, of_weights, spread
+from .rows import GROUP, OUTSIDE, by_part, of_activations, of_weights
 
 DEPTH = 64
 """Products that a step adds up before it rounds to FP32: K of Blackwell's ``kind::mxf4`` and ``kind::mxf4nvf4``."""
@@ -183,26 +183,9 @@ class Model:
         similarities = [self.similarities(quantised(form, rule, weights, draw)) for draw in range(1 if once else draws)]
         return ModelErrors(
             _noise(self.weights, *_of_weights(form, rule, weights)),
-            _noise(self.activations, form, rule),
+            _noise(self.activations, form, of_activations(rule, golden.block_format(form))),
             np.array(similarities),
         )
-
-    def errors_of_weights(self, form: str | golden.BlockFormat, rule: str | None = None) -> ModelErrors:
-        """Return what a format loses if weights alone have it, and activations are FP16, see `weights_alone`.
-
-        Parameters
-        ----------
-        form, rule : str
-            Format of the weights, and the rule that they are quantised by.
-
-        Raises
-        ------
-        ArgumentError
-            Unknown format, or a rule that it has not; or an activation that FP16 does not reach.
-        """
-        similarities = [self.similarities(weights_alone(form, rule, draw)) for draw in range(DRAWS)]
-        activations = Noise({name: half_energies(x) for name, x in self.activations.items()})
-        return ModelErrors(_noise(self.weights, form, rule), activations, np.array(similarities))
 
     def similarities(self, product: Product) -> npt.NDArray[np.float64]:
         """Return the cosine similarity of each embedding to that in FP32 if linear layers multiply by `product`."""
@@ -220,7 +203,8 @@ def quantised(
 
     A step adds `DEPTH` products, or one sum of the format's where that has more. Formats are as in `Model.errors`. In
     draws but the first, products that a window cuts are added up in float64: the golden model takes half a minute for
-    them, and what is cut is far below the rounding of the operands.
+    them, and what is cut is far below the rounding of the operands. So they are in all draws beside FP16 in formats
+    whose products with that no core takes.
 
     Raises
     ------
@@ -228,16 +212,19 @@ def quantised(
         Unknown format, or formats that no step takes together.
     """
     first, second = (golden.block_format(each) for each in (form, weights or form))
-    if (first.block, first.lanes) != (second.block, second.lanes):
+    alone = first.always_cut and not _multiplied(first, second)
+    if not alone and (first.block, first.lanes) != (second.block, second.lanes):
         blocks = " and ".join(f"{each.name} {each.block} in sums of {each.lanes}" for each in (first, second))
         raise golden.ArgumentError(f"activations and weights must have blocks that a step takes together; got {blocks}")
     groups = max(1, DEPTH // first.lanes)
-    ways = (form, rule), _of_weights(form, rule, weights)
-    exact = draw > 0 and first.window is not None and not first.additive
+    ways = (form, of_activations(rule, first)), _of_weights(form, rule, weights)
+    exact = alone or (draw > 0 and common_window(first, second) is not None and not first.additive)
 
     def multiplied(a: golden.QuantizedTensor, b: golden.QuantizedTensor) -> Matrix:
         if exact:
-            return golden.dequantize(a).astype(np.float64) @ golden.dequantize(b).astype(np.float64).T
+            k = min(a.shape[1], b.shape[1])  # one may be filled up further
+            x, w = (golden.dequantize(each)[:, :k].astype(np.float64) for each in (a, b))
+            return (x @ w.T).astype(np.float32)
         return golden.gemm(a, b, blocks_per_step=groups)
 
     def product(name: str, x: Matrix, w: Matrix) -> Matrix:
@@ -260,24 +247,13 @@ def quantised(
     return product
 
 
-def weights_alone(form: str | golden.BlockFormat, rule: str | None = None, draw: int = 0) -> Product:
-    """Return a product that quantises the weights, and rounds activations to FP16.
-
-    No core here takes such operands. So products are added up in float64, and rounded once to FP32.
-
-    Raises
-    ------
-    ArgumentError
-        Unknown format, or a rule that it has not; or an activation that FP16 does not reach.
-    """
-    known = golden.block_format(form)
-
-    def product(name: str, x: Matrix, w: Matrix) -> Matrix:
-        weights, factors = _quantised(w, known, rule, _larger(name, draw)[1])
-        values = golden.dequantize(weights)[:, : w.shape[1]] * spread(_factors(factors), w.shape[1])
-        return (half(x) @ values.T).astype(np.float32)
-
-    return product
+def _multiplied(a: golden.BlockFormat, b: golden.BlockFormat) -> bool:
+    """Return whether the golden model multiplies two formats."""
+    try:
+        golden.max_fraction_bits(1, a, b)
+    except golden.ArgumentError:
+        return False
+    return True
 
 
 def _group(operand: golden.QuantizedTensor, index: int) -> golden.QuantizedTensor:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .additive import check_added
-from .checks import ArgumentError, Array, Tensor, check_codes, check_scales
+from .checks import ArgumentError, Array, Tensor, check_codes, check_unsigned
 from .element import ElementFormat
 from .scale import ScaleFormat
 
@@ -49,10 +49,12 @@ class BlockFormat:
         Whether `quantize` takes the smallest scale above zero where the nearest one is zero.
     scale_bytes : int
         Bytes of a scale and its selector as they are stored, 1, 2 or 4. Where others say the scale byte, it is all of
-        them. 0 where blocks have no scale; arrays of scales then hold zeros.
+        them. 0 where blocks have no scale; arrays of scales then hold zeros, and what else they have is not read.
     trial : tuple of int
         The order in which `quantize` tries the elements; of those with equal errors it takes the first. Indices into
         `elements`; if there are none, from the last to the first.
+    always_cut : bool
+        Whether the window is that of products with any format, be it without one.
     rule : str
         The rule by which `quantize` finds scales by default, one of those that `golden.rules` has for such a format;
         if it is empty, the first of them.
@@ -92,6 +94,7 @@ class BlockFormat:
     nonzero: bool = False
     scale_bytes: int = 1
     window: int | None = None
+    always_cut: bool = False
     rule: str = ""
     shifts: tuple[int, ...] = ()
     by_tensor: bool = False
@@ -142,6 +145,8 @@ class BlockFormat:
         self._check_kinds()
 
     def _check_kinds(self) -> None:
+        if len(self.elements) == 1:
+            return
         factors = self.factors or (1,) * len(self.elements)
         known: dict[frozenset[float], str] = {}
         for element, factor in zip(self.elements, factors, strict=True):
@@ -186,6 +191,11 @@ class BlockFormat:
     def width(self) -> int:
         """Bits of an element code."""
         return self.elements[0].width
+
+    @property
+    def code_type(self) -> np.dtype[Any]:
+        """Type of an array of element codes."""
+        return self.elements[0].code_type
 
     @property
     def lanes(self) -> int:
@@ -245,7 +255,9 @@ class BlockFormat:
 
     @property
     def all_scales(self) -> Array:
-        """Every scale byte there may be; of formats with `shifts` every scale, as `spread` returns them."""
+        """Every scale byte there may be, as `spread` returns them: of formats with `shifts` every scale."""
+        if not self.scale_bytes:
+            return np.zeros(1, self.scale_type)
         if self.shifts:
             return np.arange(1 << self.scale.width).astype(np.uint8)
         return np.arange(1 << 8 * self.scale_type.itemsize).astype(self.scale_type)
@@ -259,19 +271,21 @@ class BlockFormat:
         return scales & ((1 << self.scale.width) - 1)
 
     def spread(self, codes: Array, scales: Array) -> tuple[Array, Array]:
-        """Return codes with the shift of each above it, and scales without those bits.
+        """Return codes with the shift of each above it, and scales without those bits; zeros where there are none.
 
         Parameters
         ----------
         codes, scales : numpy.ndarray, (..., K) and (..., K / block)
-            As they are stored. Without `shifts` they are returned as they are.
+            As they are stored. Without `shifts` codes are returned as they are, and so are scales.
 
         Returns
         -------
-        codes : numpy.ndarray of uint8, (..., K)
+        codes : numpy.ndarray of uint8 or uint16, (..., K)
             Code and 2^width times the number of set bits among those of the element's sub-groups.
         scales : numpy.ndarray of uint8, (..., K / block)
         """
+        if not self.scale_bytes:
+            return codes, np.zeros_like(scales)
         if not self.shifts:
             return codes, scales
         counts = np.zeros((*scales.shape, self.block), np.uint8)
@@ -293,6 +307,8 @@ class BlockFormat:
     def table(self) -> Array:
         """Element times block scale by scale byte and code, float64 (256, 2^width), of two bytes (65536, 2^width).
 
+        Without block scales (1, 2^width).
+
         NaN where the scale is NaN, or the element; infinite where the element is. By what `spread` returns where the
         format has `shifts`.
 
@@ -313,7 +329,7 @@ class BlockFormat:
     def check(self, codes: Tensor, scales: Tensor, names: tuple[str, str]) -> tuple[Array, Array]:
         """Return codes (rows, K) and scales (rows, K / block) as arrays once types, range and shapes agree."""
         checked = check_codes(codes, names[0], self.width)
-        bytes_ = check_scales(scales, names[1], self.scale_type.itemsize)
+        bytes_ = check_unsigned(scales, names[1], self.scale_type.itemsize)
         if checked.ndim != 2 or 0 in checked.shape or checked.shape[1] % self.block:
             raise ArgumentError(
                 f"{names[0]} must be (rows, K), K a positive multiple of {self.block}; got {checked.shape}"

@@ -54,7 +54,9 @@ HiF4, arXiv 2602.11287 and its code (global-computing-consortium/HiFloat4): in a
 each of 4, has a bit that doubles it. That these 24 bits stand above the scale in a word of 32, and that a step makes
 four sums of 16, is ours. int8, int4 and ternary are integers as they are: scales of groups, of rows or of tokens are
 applied outside. Their blocks are what a step adds up exactly. The tensor scale of ternary weights is that of BitNet
-b1.58, arXiv 2402.17764.
+b1.58, arXiv 2402.17764. fp16 is IEEE 754's binary16 as it is, without scale of a block or of a tensor: numbers beyond
+65504 saturate. Its products are cut to a window, whatever the other operand has. The 25 bits are those that MMA-Sim
+(arXiv 2511.10909) found for FP16 on Hopper and Blackwell, where C has a say in them, too.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ from typing import Any
 
 from .block import BlockFormat
 from .checks import ArgumentError
-from .element import DIALECTS, E1M2, E2M1, E2M3, E3M2, E4M3, E5M2, I8, INT4, INT8, S1P2, TERNARY
+from .element import DIALECTS, E1M2, E2M1, E2M3, E3M2, E4M3, E5M2, FP16, I8, INT4, INT8, S1P2, TERNARY
 from .element import RAZER_ACTIVATIONS as ACTIVATIONS
 from .element import RAZER_WEIGHTS as WEIGHTS
 from .scale import E3M3, E5M0, E6M2, E8M0, NONE, UE4M3, UE5M3
@@ -92,13 +94,14 @@ L_MUL = BlockFormat("l-mul", (E4M3,), E8M0, None, block=32, window=25, additive=
 HIF4 = BlockFormat("hif4", (S1P2,), E6M2, None, block=64, sums=4, scale_bytes=4, shifts=(8, 4))
 INTEGERS_8 = BlockFormat("int8", (I8,), NONE, 127, scale_bytes=0)
 INTEGERS_4 = BlockFormat("int4", (INT4,), NONE, 7, scale_bytes=0)
+NUMBERS_16 = BlockFormat("fp16", (FP16,), NONE, None, scale_bytes=0, window=25, always_cut=True)
 TERNARIES = BlockFormat("ternary", (TERNARY,), NONE, 1, scale_bytes=0)
 
 _ALL = (
     *(NVFP4, MIXFP4, NVFP4_E0M3, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
     *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
     *(MXFP8_E5M2, L_MUL, HIF4),
-    *(INTEGERS_8, INTEGERS_4, TERNARIES),
+    *(INTEGERS_8, INTEGERS_4, TERNARIES, NUMBERS_16),
 )
 CATALOGUE = {form.name: form for form in _ALL}
 """Block formats by name."""

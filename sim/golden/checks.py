@@ -74,31 +74,22 @@ def check_numbers(x: Tensor, name: str) -> Array:
     return values
 
 
-def check_bytes(array: Tensor, name: str) -> Array:
-    """Return `array` as an array once it is known to be uint8."""
-    checked = as_array(array, name)
-    if checked.dtype != np.uint8:
-        raise ArgumentError(f"{name} must be uint8; got {checked.dtype}")
-    return checked
-
-
-def check_scales(scales: Tensor, name: str, octets: int) -> Array:
-    """Return `scales` as an array once it is known to be unsigned integers of so many bytes."""
-    checked = as_array(scales, name)
+def check_unsigned(integers: Tensor, name: str, octets: int = 1) -> Array:
+    """Return `integers` as an array once it is known to be unsigned integers of so many bytes."""
+    checked = as_array(integers, name)
     if checked.dtype.kind != "u" or checked.dtype.itemsize != octets:
         raise ArgumentError(f"{name} must be uint{8 * octets}; got {checked.dtype}")
     return checked
 
 
 def check_codes(codes: Tensor, name: str, width: int = 4) -> Array:
-    """Return `codes` as an array once it is known to be uint8 and to fit `width` bits."""
-    checked = check_bytes(codes, name)
+    """Return `codes` as an array once it is known to be uint8, or uint16 of more bits, and to fit `width` bits."""
+    checked = check_unsigned(codes, name, 1 if width <= 8 else 2)
     top = (1 << width) - 1
     if checked.size and checked.max() > top:
         where = first_true(checked > top)
-        raise ArgumentError(
-            f"{name}{where} is {checked[tuple(where)]}; codes are 0 to {top}, one per byte (see unpack)"
-        )
+        each = "one per byte" if width <= 8 else "one in two bytes"
+        raise ArgumentError(f"{name}{where} is {checked[tuple(where)]}; codes are 0 to {top}, {each} (see unpack)")
     return checked
 
 

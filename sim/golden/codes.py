@@ -6,7 +6,7 @@ from math import gcd
 
 import numpy as np
 
-from .checks import ArgumentError, Array, Tensor, check_bytes, check_codes, check_numbers, reject_nan
+from .checks import ArgumentError, Array, Tensor, check_codes, check_numbers, check_unsigned, reject_nan
 from .element import E1M2, E2M1, INT4, WIDTHS, ElementFormat
 from .scale import UE4M3
 
@@ -80,7 +80,7 @@ def encode_ue4m3(x: Tensor) -> Array:
 
 def decode_ue4m3(scales: Tensor) -> Array:
     """Return the values (float64) of block-scale bytes; the tag, bit 7, is ignored and 0x7F is NaN."""
-    return UE4M3.table[check_bytes(scales, "scales") & (1 << UE4M3.width) - 1]
+    return UE4M3.table[check_unsigned(scales, "scales") & (1 << UE4M3.width) - 1]
 
 
 def pack(codes: Tensor, width: int = 4) -> Array:
@@ -91,9 +91,9 @@ def pack(codes: Tensor, width: int = 4) -> Array:
     Parameters
     ----------
     codes : array or tensor of uint8, (..., K)
-        Codes 0 to 2^width - 1. K of them fill whole bytes.
+        Codes 0 to 2^width - 1; uint16 where they have more than 8 bits. K of them fill whole bytes.
     width : int
-        Bits of a code, 2 to 8.
+        Bits of a code, 2 to 16.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def pack(codes: Tensor, width: int = 4) -> Array:
     Raises
     ------
     ArgumentError
-        A code is above 2^width - 1, K codes do not fill whole bytes, or `width` is not 2 to 8.
+        A code is above 2^width - 1, K codes do not fill whole bytes, or `width` is not 2 to 16.
     """
     count, octets = _word(width)
     checked = check_codes(codes, "codes", width)
@@ -118,15 +118,15 @@ def pack(codes: Tensor, width: int = 4) -> Array:
 
 
 def unpack(data: Tensor, width: int = 4) -> Array:
-    """Undo `pack`: uint8 (..., n) to codes, uint8 (..., 8 n / width).
+    """Undo `pack`: uint8 (..., n) to codes, uint8 or uint16 (..., 8 n / width).
 
     Raises
     ------
     ArgumentError
-        n bytes hold no whole number of codes, or `width` is not 2 to 8.
+        n bytes hold no whole number of codes, or `width` is not 2 to 16.
     """
     count, octets = _word(width)
-    checked = check_bytes(data, "data")
+    checked = check_unsigned(data, "data")
     if checked.ndim == 0:
         raise ArgumentError("data must have at least one dimension; got a scalar")
     if checked.shape[-1] % octets:
@@ -135,7 +135,8 @@ def unpack(data: Tensor, width: int = 4) -> Array:
     for index in range(octets):
         words |= checked[..., index::octets].astype(np.uint64) << np.uint64(8 * index)
     mask = np.uint64((1 << width) - 1)
-    codes = [(words >> np.uint64(width * index) & mask).astype(np.uint8) for index in range(count)]
+    kind = np.uint8 if width <= 8 else np.uint16
+    codes = [(words >> np.uint64(width * index) & mask).astype(kind) for index in range(count)]
     return np.stack(codes, axis=-1).reshape(*checked.shape[:-1], -1)
 
 

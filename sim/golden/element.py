@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from .checks import ArgumentError, Array
 
-WIDTHS = range(2, 9)
+WIDTHS = range(2, 17)
 """Bits that an element code may have."""
 _FEW = 64
 """Bounds that are sooner counted than searched."""
@@ -28,7 +29,7 @@ class ElementFormat:
     name : str
         Name in the literature.
     width : int
-        Bits of a code, 2 to 8.
+        Bits of a code, 2 to 16.
     values : tuple of float
         Value of every code, 2^width of them. Of codes with equal values only the lowest is ever produced; the others
         are read all the same. So a code that has no meaning is one that reads as zero.
@@ -51,8 +52,9 @@ class ElementFormat:
         numbers saturate.
 
     normal : int or None
-        Exponent of the smallest normal number of a floating-point element; None for others. Smaller numbers have that
-        exponent, too, and so does zero.
+        Exponent of the smallest normal number of a floating-point element. Smaller numbers have that exponent, too, and
+        so does zero. Of integers that of the largest, which all of them have; but that of -128 is its own. None of
+        elements whose products are not cut to a window.
 
     Raises
     ------
@@ -80,21 +82,21 @@ class ElementFormat:
         if len(self.values) != 1 << self.width:
             wanted = 1 << self.width
             raise ArgumentError(f"{self.name}: a code of {self.width} bits has {wanted} values; got {len(self.values)}")
-        for code, value in enumerate(self.values):
-            if not (value * 2.0 ** (self.point - self.fold)).is_integer():
-                unit = f"2^{self.fold - self.point}"
-                raise ArgumentError(f"{self.name}: the value of code {code}, {value}, is no multiple of {unit}")
+        units = np.array(self.values, np.float64) * 2.0 ** (self.point - self.fold)
+        for code in np.flatnonzero(units != np.rint(units)).tolist():
+            unit = f"2^{self.fold - self.point}"
+            raise ArgumentError(f"{self.name}: the value of code {code}, {self.values[code]}, is no multiple of {unit}")
         for code in self.silent:
             if type(code) is not int or code not in range(len(self.values)):
                 raise ArgumentError(f"{self.name}: silent = {self.silent}: must be codes, 0 to {len(self.values) - 1}")
-        for code in (*self.nans, *self.infinities):
-            if self.values[code] != 0 or (self.nans + self.infinities).count(code) > 1:
+        special = Counter((*self.nans, *self.infinities))
+        for code, times in special.items():
+            if self.values[code] != 0 or times > 1:
                 raise ArgumentError(
                     f"{self.name}: code {code} is NaN or infinite; its value must be 0, and it named once"
                 )
         codes = self._sorted
-        left = {self.values[code] for code in codes}
-        if self.silent and (0 not in left or len(left) < 2):
+        if self.silent and (0 not in (left := {self.values[code] for code in codes}) or len(left) < 2):
             raise ArgumentError(f"{self.name}: silent = {self.silent}: must leave zero, and a number besides")
         if 0 in self.silent and self.values[0] == 0:
             raise ArgumentError(f"{self.name}: silent = {self.silent}: code 0 is what zeros are filled with")
@@ -102,13 +104,21 @@ class ElementFormat:
             if sorted(self.preference) != sorted(codes):
                 raise ArgumentError(f"{self.name}: preference must have codes {sorted(codes)}; got {self.preference}")
             return
-        for below, above in pairwise(codes):
-            if (below ^ above) & 1 == 0:
-                parity = "odd" if below & 1 else "even"
-                raise ArgumentError(
-                    f"{self.name}: codes {below} and {above} are neighbours and both {parity}; preference must say"
-                    " where a tie goes"
-                )
+        parities = np.array(codes) & 1
+        for place in np.flatnonzero(parities[1:] == parities[:-1]).tolist():
+            parity = "odd" if parities[place] else "even"
+            raise ArgumentError(
+                f"{self.name}: codes {codes[place]} and {codes[place + 1]} are neighbours and both {parity}; preference"
+                " must say where a tie goes"
+            )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.width))  # tables are long
+
+    @property
+    def code_type(self) -> np.dtype[Any]:
+        """Type of an array of codes: uint8, or uint16 of those of more bits."""
+        return np.dtype(np.uint8 if self.width <= 8 else np.uint16)
 
     @cached_property
     def integers(self) -> tuple[int, ...]:
@@ -160,15 +170,13 @@ class ElementFormat:
     @cached_property
     def _sorted(self) -> tuple[int, ...]:
         """The codes that are produced, in the order of their values."""
-        lowest: dict[float, int] = {}
-        for code, value in enumerate(self.values):
-            if code not in self.silent + self.nans + self.infinities:
-                lowest.setdefault(value, code)  # -0.0 and 0.0 are one key
-        return tuple(lowest[value] for value in sorted(lowest))
+        produced = np.delete(np.arange(len(self.values)), [*self.silent, *self.nans, *self.infinities])
+        _, lowest = np.unique(np.array(self.values, np.float64)[produced], return_index=True)  # -0.0 and 0.0 are one
+        return tuple(produced[lowest].tolist())
 
     @cached_property
     def _nearest(self) -> tuple[Array, Array]:
-        """Bounds between the values, float64, and the codes between the bounds, uint8."""
+        """Bounds between the values, float64, and the codes between the bounds."""
         codes = self._sorted
         values = self.table[list(codes)]
         bounds = (values[1:] + values[:-1]) / 2
@@ -177,10 +185,10 @@ class ElementFormat:
             rank = np.array([self.preference.index(code) for code in codes])
             goes_up = rank[1:] < rank[:-1]
         bounds[goes_up] = np.nextafter(bounds[goes_up], -np.inf)
-        return _constant(bounds), np.array(codes, np.uint8)
+        return _constant(bounds), np.array(codes, self.code_type)
 
     def encode(self, x: Array) -> Array:
-        """Return the codes (uint8) nearest to `x` (float64, no NaN): ties as above, saturating."""
+        """Return the codes (`code_type`) nearest to `x` (float64, no NaN): ties as above, saturating."""
         bounds, codes = self._nearest
         if len(bounds) > _FEW:
             return codes[np.searchsorted(bounds, x, side="left")]
@@ -207,9 +215,10 @@ E1M2 = ElementFormat("E1M2", 4, _sign_magnitude([float(i) for i in range(8)]), f
 S1P2 = ElementFormat("S1P2", 4, _sign_magnitude([i / 4 for i in range(8)]), fold=-1)
 """Sign, one bit before the point, two behind it, none hidden. HiF4 (arXiv 2602.11287) has the name, MSFP12 the same."""
 INT4 = ElementFormat(
-    "INT4", 4, tuple(float(i) for i in (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)), fold=1
+    "INT4", 4, tuple(float(i) for i in (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)), fold=1, normal=2
 )
-"""Two's complement, symmetric: code 8, which would be -8, has no meaning. NVINT4 (arXiv 2510.25602)."""
+"""Two's complement, symmetric: code 8, which would be -8, has no meaning. NVINT4 (arXiv 2510.25602).
+"""
 
 
 def _signed_binades(binades: list[int], steps: int, unit: float) -> tuple[float, ...]:
@@ -242,9 +251,21 @@ E3M2 = ElementFormat("E3M2", 6, _signed_binades([1, 2, 4, 8, 16, 32, 64], 4, 1 /
 """OCP Microscaling Formats (MX) Specification v1.0, FP6: neither infinity nor NaN. In eighths and in sixteenths."""
 INT8 = ElementFormat("INT8", 8, tuple(float(i) / 64 for i in (*range(128), *range(-128, 0))), point=6, silent=(128,))
 """The same specification: two's complement in 64ths. Code 128 is -2, which makes a format asymmetric: not produced."""
-I8 = ElementFormat("I8", 8, tuple(64 * value for value in INT8.values), fold=6, point=6, silent=(128,))
+I8 = ElementFormat("I8", 8, tuple(64 * value for value in INT8.values), fold=6, point=6, silent=(128,), normal=6)
 """Two's complement as it is, -128 to 127; -128 is not produced."""
-TERNARY = ElementFormat("ternary", 2, (0.0, 1.0, 0.0, -1.0), fold=1)
+_FP16 = np.arange(1 << 16).astype(np.uint16).view(np.float16).astype(np.float64)
+_NAN, _INFINITE = (tuple(np.flatnonzero(special(_FP16)).tolist()) for special in (np.isnan, np.isinf))
+FP16 = ElementFormat(
+    "FP16",
+    16,
+    tuple(np.where(np.isfinite(_FP16), _FP16, 0.0).tolist()),
+    point=24,
+    nans=_NAN,
+    normal=-14,
+    infinities=_INFINITE,
+)
+"""IEEE 754-2019, binary16, as numpy has it."""
+TERNARY = ElementFormat("ternary", 2, (0.0, 1.0, 0.0, -1.0), fold=1, normal=0)
 """Two's complement of two bits without -2, whose code has no meaning. BitNet b1.58 (arXiv 2402.17764)."""
 
 

@@ -28,11 +28,12 @@ mantissa bits of both scales. A format may multiply the significand of a scale b
 elements differ: 7 and 6, in eighths, so u has three more bits for each such operand (see `BlockFormat`). A format may
 also add up a block in parts, which are groups with one scale then. Where sub-groups are shifted (HiF4), the integer of
 an element is h * 2^s, s the number of its sub-groups whose bit is set. Where both formats have a window F_w, products
-are cut before they are added. With r_k the exponent of product k, the sum of those of its elements (E4M3: -6 to 8 each,
-subnormals -6; E5M2: -14 to 15, subnormals -14)::
+are cut before they are added; those of FP16 are, whatever the other operand is. With r_k the exponent of product k, the
+sum of those of its elements (E4M3: -6 to 8 each, subnormals -6; E5M2 and FP16: -14 to 15, subnormals -14; integers that
+of the largest, INT4: 2)::
 
     r   = max(r_k of products that are not zero), the lowest there is if there are none
-    S_g = sum over 32 lanes of the products, each truncated toward zero to a multiple of 2^(r - F_w), in that unit
+    S_g = sum over all lanes of the products, each truncated toward zero to a multiple of 2^(r - F_w), in that unit
     E_g = expA + expB + r                             value = T_g * 2^(E_g - F_w)
 
 Where both formats are additive (L-Mul), a product is what `golden.additive` says: its value, its exponent r_k, which is
@@ -85,7 +86,7 @@ from .fp32 import (
     truncate,
 )
 from .quantize import QuantizedTensor
-from .window import cut_sums
+from .window import common_window, cut_sums
 
 CONTRACT = "mma-sim-2026-01"
 """Version of the contract: what MMA-Sim's model of January 2026 says of ``kind::mxf4nvf4``."""
@@ -118,7 +119,7 @@ class _Tables(NamedTuple):
     elements: Array
     """Element value alone, at the same index; its sign alone where codes are added."""
     element_exponents: Array
-    """Exponents of elements, int16, at the same index, or fields of codes that are added; empty without a window."""
+    """Exponents of elements, int16, at the same index, or fields of codes that are added; empty where none is."""
     scales: Array
     """Block scale times factor, float64; 0 for NaN."""
     exponents: Array
@@ -146,7 +147,7 @@ def _tables(form: BlockFormat) -> _Tables:
     elements, nans = np.where(np.isfinite(tables), tables, 0.0), np.isnan(tables)
     infinities = np.where(np.isinf(tables), np.sign(tables), 0.0)
     alone, own = elements, _NOTHING
-    if form.window is not None:
+    if len(form.elements) == 1 and form.elements[0].normal is not None and not form.shifts:
         own = np.tile(form.elements[0].exponents, len(scales))
     if form.additive:
         alone, own = (np.tile(of(form.elements[0]), len(scales)) for of in (additive.signs, additive.fields))
@@ -205,12 +206,10 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
         largest *= (2 << form.scale.mantissa_bits) - 1
         lowest += int(_tables(form).floors.min())
         top *= float(np.abs(_tables(form).products).max())
-    window, lowest_product, folds, added = None if b.window is None else a.window, 0, 0, None
+    window, lowest_product, folds, added = common_window(a, b), 0, 0, None
     if a.additive != b.additive or (a.additive and a.elements != b.elements):
         raise ArgumentError(f"a = {a.name!r} with b = {b.name!r}: codes are added of two formats of the same elements")
     if window is not None:
-        if b.window != window:
-            raise ArgumentError(f"a has a window of {a.window} bits and b of {b.window}; they must be equal")
         (left,), (right,) = a.elements, b.elements
         product = max(map(abs, left.significands)) * max(map(abs, right.significands))
         behind = left.mantissa_bits + right.mantissa_bits
@@ -265,7 +264,8 @@ def step(
     Parameters
     ----------
     a_codes, b_codes : array or tensor of uint8, (..., M, block G) and (..., N, block G)
-        Element codes, with 4 bits 0 to 15. Leading dimensions, which all arguments share, count the steps of a stack.
+        Element codes, with 4 bits 0 to 15; uint16 of FP16. Leading dimensions, which all arguments share, count the
+        steps of a stack.
     a_scales, b_scales : array or tensor of uint8, (..., M, G) and (..., N, G)
         Block scales; uint16 in formats whose scales take two bytes. Any byte is valid; bits without a meaning in a
         format are ignored.
@@ -445,7 +445,7 @@ class _Stored(NamedTuple):
     """One operand as it is stored, but for the bits of shifts, which stand above the codes."""
 
     codes: Array
-    """uint8 (..., rows, K)."""
+    """uint8 or uint16 (..., rows, K)."""
     scales: Array
     """uint8 (..., rows, groups)."""
     tables: _Tables

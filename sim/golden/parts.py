@@ -16,6 +16,7 @@ from .block import BlockFormat
 from .catalogue import block_format
 from .element import ElementFormat
 from .unscaled import UNSCALED_ELEMENTS
+from .window import common_window
 
 NAN = 0x7FFFFFFF
 """FP32 bits of every NaN that is put out."""
@@ -80,7 +81,8 @@ def block_sum(a: Iterable[int], b: Iterable[int]) -> int:
 def windowed_sum(a_codes: Iterable[int], b_codes: Iterable[int], a: BlockFormat, b: BlockFormat) -> tuple[int, int]:
     """Return S_g of products that are cut to a window, and r, the largest exponent of a product."""
     (left,), (right,) = a.elements, b.elements
-    assert a.window is not None
+    window = common_window(a, b)
+    assert window is not None
     assert left.normal is not None
     assert right.normal is not None
     pairs = zip(a_codes, b_codes, strict=True)
@@ -94,7 +96,7 @@ def windowed_sum(a_codes: Iterable[int], b_codes: Iterable[int], a: BlockFormat,
             for x, y in pairs
         ]
     largest = max((exponent for product, exponent in found if product), default=lowest)
-    return sum(aligned(product, exponent - bits, largest, a.window) for product, exponent in found), largest
+    return sum(aligned(product, exponent - bits, largest, window) for product, exponent in found), largest
 
 
 def added_product(x: int, y: int, element: ElementFormat) -> tuple[int, int]:
@@ -124,8 +126,8 @@ def exponent(a: Scale, b: Scale, largest: int | None = None) -> int:
 def unit(a: str | BlockFormat = "mixfp4", b: str | BlockFormat = "mixfp4") -> int:
     """Return the u of value = T_g * 2^(E_g - u): 8 with UE4M3 scales, 3 more for IF4, 2 for MXFP4, 25 for MXFP8."""
     left, right = map(block_format, (a, b))
-    if left.window is not None and right.window is not None:
-        return left.window + left.scale.mantissa_bits + right.scale.mantissa_bits
+    if (window := common_window(left, right)) is not None:
+        return window + left.scale.mantissa_bits + right.scale.mantissa_bits
     return sum(form.point + form.scale.mantissa_bits + form.factor_bits for form in map(block_format, (a, b)))
 
 
@@ -237,7 +239,7 @@ def terms(
 ) -> list[Term]:
     """Return the groups of one output; those with a NaN scale mean nothing."""
     form, other, found = block_format(a), block_format(b), []
-    windowed = None not in (form.window, other.window)
+    windowed = common_window(form, other) is not None
     pairs = [pair for pair in zip(a_scales, b_scales, strict=True) for _ in range(form.sums)]
     for group, (left, right) in enumerate(pairs):
         lanes = slice(form.lanes * group, form.lanes * (group + 1))

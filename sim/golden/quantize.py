@@ -36,7 +36,8 @@ class QuantizedTensor:
     Attributes
     ----------
     codes : numpy.ndarray of uint8, (rows, K)
-        Element codes, 0 to 15 if they have 4 bits, one per byte; `packed` has them as they are stored.
+        Element codes, 0 to 15 if they have 4 bits, one per byte; uint16 if they have more than 8. `packed` has them as
+        they are stored.
     scales : numpy.ndarray of uint8, (rows, K / block)
         Block scales; uint16 or uint32 where the format stores two or four bytes. In NVFP4, MixFP4 and NVINT4: UE4M3 in
         bits 6..0; in bit 7 the tag of MixFP4 (0 E2M1, 1 E1M2), zero in formats without tag.
@@ -249,7 +250,7 @@ def quantize(
 
     scale = _tensor_scale(tensor, form, chosen_rule) if tensor_scale is None else given_scale(tensor_scale)
     rows, k = tensor.shape
-    codes = np.empty((rows, k), np.uint8)
+    codes = np.empty((rows, k), form.code_type)
     scales = np.empty((rows, k // form.block), form.scale_type)
     step = max(1, _CHUNK // k)
     for start in range(0, rows, step):

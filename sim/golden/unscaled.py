@@ -54,7 +54,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .checks import ArgumentError, Array, Tensor, check_bytes, check_numbers
+from .checks import ArgumentError, Array, Tensor, check_numbers, check_unsigned
 from .element import E2M1, E2M3, E3M2, E4M3, E5M2, ElementFormat
 from .fp32 import (
     MIN_EXPONENT,
@@ -386,7 +386,7 @@ def _tops(a: Array, b: Array, way: _Way) -> Array:
 
 
 def _check_codes(codes: Tensor, name: str) -> Array:
-    checked = check_bytes(codes, name)
+    checked = check_unsigned(codes, name)
     if checked.ndim < 2 or 0 in checked.shape:
         raise ArgumentError(f"{name} must be (..., rows, K), all positive; got {checked.shape}")
     return checked
@@ -400,7 +400,7 @@ def _check_scales(a: Tensor | None, b: Tensor | None, left: Array, right: Array)
     for scales, codes, name in ((a, left, "a_scales"), (b, right, "b_scales")):
         if scales is None:
             raise ArgumentError(f"{name} is missing; give scales of both operands, or of neither")
-        checked, shape = check_bytes(scales, name), (*codes.shape[:-1], -(-codes.shape[-1] // SCALED_BLOCK))
+        checked, shape = check_unsigned(scales, name), (*codes.shape[:-1], -(-codes.shape[-1] // SCALED_BLOCK))
         if checked.shape != shape:
             raise ArgumentError(f"{name} must be {shape}, one for {SCALED_BLOCK} elements; got {checked.shape}")
         found.append(checked)

@@ -36,6 +36,27 @@ def cut_sums(products: Array, exponents: Array, lowest: int, window: int) -> tup
     return truncate(products, largest[..., None], window).sum(axis=-1), largest
 
 
+def common_window(a: BlockFormat, b: BlockFormat) -> int | None:
+    """Return the window that products of two formats are cut to; None if they are not.
+
+    Raises
+    ------
+    ArgumentError
+        Both have one, and they differ; or one has none, and elements that no products can be cut of.
+    """
+    if None not in (a.window, b.window) and a.window != b.window:
+        raise ArgumentError(f"a has a window of {a.window} bits and b of {b.window}; they must be equal")
+    if None in (a.window, b.window) and not (a.always_cut or b.always_cut):
+        return None
+    for form in (a, b):
+        if len(form.elements) > 1 or form.elements[0].normal is None or form.sums > 1 or form.shifts:
+            raise ArgumentError(
+                f"a = {a.name!r} with b = {b.name!r}: products are cut to a window, and {form.name} has not one kind of"
+                " elements with exponents, in one sum"
+            )
+    return b.window if a.window is None else a.window
+
+
 def window_sums(a_codes: Array, b_codes: Array, a: BlockFormat, b: BlockFormat) -> tuple[Array, Array]:
     """Return S_g and r of blocks whose products are cut to a window; NaN and infinity count as zero.
 
@@ -58,7 +79,8 @@ def window_sums(a_codes: Array, b_codes: Array, a: BlockFormat, b: BlockFormat) 
     ArgumentError
         A format has no window, or another one, or codes are added of one alone.
     """
-    if a.window is None or a.window != b.window or a.additive != b.additive:
+    window = None if None not in (a.window, b.window) and a.window != b.window else common_window(a, b)
+    if window is None or a.additive != b.additive:
         raise ArgumentError(f"a = {a.name!r} with b = {b.name!r}: have no common window that products are cut to")
     (left,), (right,) = a.elements, b.elements
     if a.additive:
@@ -69,6 +91,6 @@ def window_sums(a_codes: Array, b_codes: Array, a: BlockFormat, b: BlockFormat) 
         products = values[0][a_codes] * values[1][b_codes]
         lowest = int(left.exponents.min()) + int(right.exponents.min())
         exponents = left.exponents[a_codes] + right.exponents[b_codes]
-    sums, largest = cut_sums(products, exponents, lowest, a.window)
+    sums, largest = cut_sums(products, exponents, lowest, window)
     wide = largest.astype(np.int64)
-    return np.ldexp(sums, a.window - wide).astype(np.int64), wide
+    return np.ldexp(sums, window - wide).astype(np.int64), wide

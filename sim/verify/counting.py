@@ -97,7 +97,9 @@ def _count_fp4(counts: Counts, steps: Steps, at: slice | NDArray[np.intp], c: ND
         config.bounds.exponent_span + config.bounds.term_width > 58,
     )
     operands = OperandBins(
-        *_bins(counts, "code pairs", "tag pairs", "scales of A", "scales of B"),
+        *_bins(counts, "code pairs"),
+        *_bins(counts, "fractions of A", "fractions of B", axes=3),
+        *_bins(counts, "tag pairs", "scales of A", "scales of B"),
         *_bins(counts, "scale exponents", axes=3),
         *_bins(counts, "exponents of blocks"),
         *_bins(counts, "scale exponent differences", "scale significands", "kinds of scales"),

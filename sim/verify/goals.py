@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BlockFormat, Bounds
+from hwgen.formats import Bounds
 from sim.verify.bins import CLASSES, NO_RESULT, OPERANDS, Axis, Goals, kinds_of_scales, numbers, results
+from sim.verify.codes import codes_of, members
 from sim.verify.half_goals import add_half_rate
 
 __all__ = [
@@ -116,18 +117,7 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
 
     # Operands, where they are seen. Every byte and every code is free, so every bin is reachable.
     lanes = ("lane", numbers(range(config.depth)))
-    codes = [(side, _code_labels(form)) for side, form in forms.items()]
-    nans = [_members(form, "nans") for form in forms.values()]
-    others = [_members(form, "infinities") | which for form, which in zip(forms.values(), nans, strict=True)]
-    finite = ~(others[0][:, None, :, None] | others[1][None, :, None, :])
-    shape = (config.depth, *finite.shape)
-    reason = "" if finite.all() else "a NaN is not seen in a number"
-    reason += " and neither is infinity" if config.bounds.may_be_infinite else ""
-    add("code pairs", lanes, *tags, *codes, reachable=np.broadcast_to(finite, shape).copy(), reason=reason)
-    for (side, _), which, code in zip(forms.items(), nans, codes, strict=True):
-        if which.any():
-            reachable = np.broadcast_to(which.any(axis=0), (config.depth, which.shape[1])).copy()
-            add(f"NaN elements of {side}", lanes, code, reachable=reachable, reason="all other codes are numbers")
+    _codes(config, add, lanes, tags)
     if config.bounds.may_be_infinite:
         _infinite(config, add, lanes)
     add("tag pairs", groups, *tags)
@@ -166,7 +156,7 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     kept = results() & ~_lost(config)
     reachable = np.ones((2, len(CLASSES), 3), np.bool_)
     reachable[1] = kept[:, None]
-    if all(form.scale.nan is None for form in forms.values()):
+    if not any(form.may_be_nan for form in forms.values()):
         reachable[:, :, 2] = False
     if not any(form.scale.subnormals for form in forms.values()):
         reachable[:, :, 1] = False
@@ -200,10 +190,38 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     return found
 
 
-def _members(form: BlockFormat, field: str) -> NDArray[np.bool_]:
-    """Which codes of a format are among its ``nans``, or its ``infinities``, by selector and code."""
-    codes = [*range(1 << form.code_width)] * (1 << len(form.shifts))
-    return np.array([[code in getattr(each, field) for code in codes] for each in form.elements])
+def _codes(config: TensorCoreConfig, add: Callable[..., None], lanes: Axis, tags: list[Axis]) -> None:
+    """Goals of codes: all pairs, each in every lane; fractions of long codes beside what the other operand has."""
+    codes = {side: codes_of(config.form(side.lower())) for side in "AB"}
+    nans = {side: members(config.form(side.lower()), "nans") for side in "AB"}
+    finite = []
+    for side, each in codes.items():
+        number = ~(nans[side] | members(config.form(side.lower()), "infinities"))
+        some = np.zeros((len(number), len(each.kinds)), np.int64)
+        for selector, which in enumerate(number):
+            np.add.at(some[selector], each.kind, which)
+        finite.append(some > 0)
+    reachable = finite[0][:, None, :, None] & finite[1][None, :, None, :]
+    reason = "" if reachable.all() else "a NaN is not seen in a number"
+    reason += " and neither is infinity" if config.bounds.may_be_infinite else ""
+    kinds = {side: (side, each.kinds) for side, each in codes.items()}
+
+    def in_lanes(bins: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return np.broadcast_to(bins, (config.depth, *bins.shape)).copy()
+
+    add("code pairs", lanes, *tags, *kinds.values(), reachable=in_lanes(reachable), reason=reason)
+    for place, (side, each) in enumerate(codes.items()):
+        if each.fractions:
+            axes = {**kinds, side: (f"fraction of {side}", each.fractions)}
+            others = finite[1 - place][0]
+            bins = np.broadcast_to(np.expand_dims(others, place), [len(labels) for _, labels in axes.values()])
+            add(f"fractions of {side}", lanes, *axes.values(), reachable=in_lanes(bins), reason=reason)
+    for side, each in codes.items():
+        if nans[side].any():
+            found = np.zeros(len(each.nans), np.bool_)
+            found[each.nan[nans[side].any(axis=0)]] = True
+            whose = "" if found.all() else "all other codes are numbers"
+            add(f"NaN elements of {side}", lanes, (side, each.nans), reachable=in_lanes(found), reason=whose)
 
 
 def _infinite(config: TensorCoreConfig, add: Callable[..., None], lanes: Axis) -> None:
@@ -234,15 +252,6 @@ def _infinite(config: TensorCoreConfig, add: Callable[..., None], lanes: Axis) -
         reachable=reachable,
         reason="" if config.groups > 1 else "there is one block",
     )
-
-
-def _code_labels(form: BlockFormat) -> tuple[str, ...]:
-    """Codes of an element; where sub-groups are shifted, each with the bits of its own, the longest lowest."""
-    codes = range(1 << form.code_width)
-    if not form.shifts:
-        return numbers(codes)
-    bits = len(form.shifts)
-    return tuple(f"{code} with bits {shift:0{bits}b}" for shift in range(1 << bits) for code in codes)
 
 
 def _lost(config: TensorCoreConfig) -> NDArray[np.bool_]:

@@ -18,7 +18,7 @@ from hwgen.files import write_bytes
 from hwgen.formats.unscaled import TYPE_BITS
 from sim import npz
 from sim.engines import Engine, Pattern, Patterns
-from sim.random import scale_type
+from sim.random import code_type, scale_type
 from sim.steps import Steps, check_depth
 from sim.verify.stimulus import Stimulus
 
@@ -312,6 +312,7 @@ def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]
     }
     types: dict[str, np.dtype[Any]] = dict.fromkeys(shapes, np.dtype(np.uint8)) | {"c": np.dtype(np.uint32)}
     types |= dict.fromkeys(shapes.keys() & {"first", "last", "half", *_PATTERNS}, np.dtype(np.bool_))
+    types |= {f"{side}_codes": code_type(config.form(side)) for side in "ab"}
     types |= {f"{side}_scales": scale_type(config.form(side)) for side in "ab"}
     for name, shape in shapes.items():
         array = arrays[name]

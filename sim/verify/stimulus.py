@@ -5,14 +5,26 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, Bounds, ScaleFormat
+from hwgen.formats.floating import FloatFormat
 from sim.engines import Pattern, Patterns
-from sim.random import negated, numbers, random_steps, scale_type, set_what_runs_need, sums, zeros
+from sim.random import (
+    any_codes,
+    code_type,
+    negated,
+    numbers,
+    random_steps,
+    scale_type,
+    set_what_runs_need,
+    sums,
+    zeros,
+)
 from sim.steps import Steps
 from sim.verify.addends import SPECIAL, nearly_opposite, opposite
 from sim.verify.goals import LOWEST_BIT, cancelled_sum, deepest
@@ -101,6 +113,7 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
         *([_lopsided] if lopsided else []),
         *([_at_the_edge] if config.bounds.window is not None else []),
         *([_infinities] if config.bounds.may_be_infinite else []),
+        *([_nans] if any(isinstance(form.elements[0], FloatFormat) for form in config.formats) else []),
     )
     purpose = rng.choice(len(purposes), count)
     purpose[rng.random(count) >= _DIRECTED] = -1
@@ -133,6 +146,11 @@ def _place_of_largest(tables: Sequence[Sequence[float]]) -> tuple[int, int]:
     )
 
 
+def _smallest(form: BlockFormat) -> NDArray[Any]:
+    """Codes of the smallest number above zero, and of its negative."""
+    return np.array([1, negated(form)[1]], code_type(form))
+
+
 def _above(form: BlockFormat, tag: int) -> int:
     """Bits above a scale that select an element format; where sub-groups are shifted, those that shift all of them."""
     return (1 << form.shift_bits) - 1 if form.shifts else tag
@@ -151,7 +169,7 @@ def _saturated(config: TensorCoreConfig) -> Steps:
         if config.adds_sums:
             # A product of two of the most negative integers is larger than one of the most positive ones.
             code = code if (lowest := _most_negative(form)) is None else lowest
-        codes.append(np.full((count, rows, config.depth), code, np.uint8))
+        codes.append(np.full((count, rows, config.depth), code, code_type(form)))
         byte = _above(form, tag) << form.scale.width | form.scale.highest
         scales.append(np.full((count, rows, config.groups), byte, scale_type(form)))
     if config.rows > 1 or config.columns > 1:
@@ -333,7 +351,7 @@ def _rest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     config = steps.config
     for form, codes, scales in ((config.a, steps.a_codes, steps.a_scales), (config.b, steps.b_codes, steps.b_scales)):
         first, last = codes[at, :, : form.size], np.zeros_like(codes[at, :, : form.size])
-        last[..., 0] = rng.choice(np.array([1, negated(form)[1]], np.uint8), last.shape[:2])
+        last[..., 0] = rng.choice(_smallest(form), last.shape[:2])
         codes[at] = 0
         codes[at, :, -form.size :] = last
         scales[at] = _tagged(form, rng.choice(np.array(_low(form.scale)[1:], np.uint8), scales[at].shape), rng)
@@ -404,12 +422,11 @@ def _small(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     depth = steps.config.depth
     for form, codes in ((steps.config.a, steps.a_codes), (steps.config.b, steps.b_codes)):
         lane = np.arange(depth) == rng.integers(0, depth, (len(single), 1, 1))
-        few = np.array([1, negated(form)[1], 2], np.uint8)
+        few = np.append(_smallest(form), code_type(form).type(2))
         codes[single] = np.where(lane, rng.choice(few, codes[single].shape), zeros(form, codes[single]))
     # The same lane, so that the products are not zero.
     lane = rng.integers(0, depth, len(single))
-    one = np.array([1, negated(steps.config.a)[1]], np.uint8)
-    steps.a_codes[single, :, lane] = rng.choice(one, (len(single), steps.config.rows))
+    steps.a_codes[single, :, lane] = rng.choice(_smallest(steps.config.a), (len(single), steps.config.rows))
     steps.b_codes[single, :, lane] = 1
     steps.first[at] = True
     _oppose(steps, at[rng.random(len(at)) < 0.5], rng)
@@ -474,8 +491,7 @@ def _pairs(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         (steps.config.a, steps.a_codes, steps.a_scales),
         (steps.config.b, steps.b_codes, steps.b_scales),
     ):
-        drawn = rng.integers(0, 1 << form.code_width, codes[at].shape, np.uint8)
-        codes[at] = numbers(form, drawn, rng, share=0.0)
+        codes[at] = numbers(form, any_codes(form, codes[at].shape, rng), rng, share=0.0)
         if steps.config.bounds.window is not None:
             codes[at] = _of_some_binades(form, codes[at], steps.config.bounds, rng)
         near = _one(form.scale) + (rng.integers(-3, 4, scales[at].shape) << form.scale.mantissa_bits)
@@ -489,19 +505,19 @@ def _of_some_binades(
 ) -> NDArray[np.uint8]:
     """Codes of numbers whose exponents lie together in a step, now and then: small ones are cut beside large ones."""
     (element,), half, count = form.elements, 1 << form.code_width - 1, len(codes)
-    bits, binades = element.mantissa_bits, max(element.shifts) + 2
+    bits, binades = element.mantissa_bits, element.longest_shift + 2
+    finite = half - len({code % half for code in (*element.nans, *element.infinities)})
     assert bounds.window is not None
     if binades <= bounds.window:
         most = np.maximum(rng.integers(1, binades + 1, count), (rng.random(count) < 0.6) * binades)
-        small = codes % np.minimum(most << bits, half - 1)[:, None, None]
-        return codes & half | small.astype(np.uint8)
+        small = codes % np.minimum(most << bits, finite)[:, None, None]
+        return codes & half | small.astype(codes.dtype)
     # Results show every product then, and each exponent is as likely as another.
     first = rng.integers(1 - _FEW, binades, count)
     low = np.maximum(first, 0) << bits
-    finite = half - len({code % half for code in (*element.nans, *element.infinities)})
     among = np.minimum(first + _FEW << bits, finite) - low
     some = low[:, None, None] + (codes % half) % among[:, None, None]
-    return np.where(rng.random((count, 1, 1)) < _WHOLE, codes, codes & half | some.astype(np.uint8))
+    return np.where(rng.random((count, 1, 1)) < _WHOLE, codes, codes & half | some.astype(codes.dtype))
 
 
 def _lopsided(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
@@ -524,12 +540,13 @@ def _lopsided(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 def _at_the_edge(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """Large products and some that just keep all their bits in the window; C is the nearest to the negative sum."""
-    config, few = steps.config, 8
-    bounds = config.bounds
+    config, bounds = steps.config, steps.config.bounds
+    few = bounds.lanes // 4
     limit = bounds.product_span - bounds.window_shift  # of the exponents of a product, above the lowest
+    of_b = min(limit - limit // 2, bounds.product_span - config.a.elements[0].longest_shift)
     for form, codes, scales, share in (
-        (config.a, steps.a_codes, steps.a_scales, limit // 2),
-        (config.b, steps.b_codes, steps.b_scales, limit - limit // 2),
+        (config.a, steps.a_codes, steps.a_scales, limit - of_b),
+        (config.b, steps.b_codes, steps.b_scales, of_b),
     ):
         (element,) = form.elements
         codes[at] = _place_of_largest([element.integers])[1]
@@ -539,7 +556,7 @@ def _at_the_edge(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
             half = len(shifts) // 2
             shifts = tuple(code % half >> element.mantissa_bits for code in range(2 * half))
         fitting = [code for code, shift in enumerate(shifts) if shift == share and code not in others]
-        codes[at, :, :few] = rng.choice(np.array(fitting, np.uint8), codes[at, :, :few].shape)
+        codes[at, :, :few] = rng.choice(np.array(fitting, codes.dtype), codes[at, :, :few].shape)
         scales[at] = _tagged(form, np.full(scales[at].shape, _one(form.scale), scale_type(form)), rng)
     steps.c[at] = opposite(_sums(steps, at))
     steps.first[at] = True
@@ -558,11 +575,11 @@ def _infinities(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         (steps.config.a, steps.a_codes, steps.a_scales),
         (steps.config.b, steps.b_codes, steps.b_scales),
     ):
-        drawn = numbers(form, rng.integers(0, 1 << form.code_width, codes[both].shape, np.uint8), rng, share=0.0)
+        drawn = numbers(form, any_codes(form, codes[both].shape, rng), rng, share=0.0)
         drawn = np.where(rng.random(drawn.shape) < 0.2, zeros(form, drawn), drawn)
         if form.may_be_infinite:
             share = np.where(alone, 0.5 * lane, 0.5 / steps.config.depth)
-            infinite = np.array(form.elements[0].infinities, np.uint8)
+            infinite = np.array(form.elements[0].infinities, codes.dtype)
             drawn = np.where(rng.random(drawn.shape) < share, rng.choice(infinite, drawn.shape), drawn)
         codes[both] = drawn
         near = _one(form.scale) + (rng.integers(-3, 4, scales[both].shape) << form.scale.mantissa_bits)
@@ -571,6 +588,20 @@ def _infinities(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     steps.c[special] = rng.choice(SPECIAL, steps.c[special].shape)
     steps.first[at] = True
     steps.first[behind] = False
+
+
+def _nans(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Rows with one NaN, whose fraction is as likely short as long; long codes have too many of them for chance."""
+    for form, codes in ((steps.config.a, steps.a_codes), (steps.config.b, steps.b_codes)):
+        element = form.elements[0]
+        if not isinstance(element, FloatFormat):
+            continue
+        rows = codes[at]
+        shape = (*rows.shape[:2], 1)
+        top = 1 << rng.integers(0, element.values.fraction_bits, shape)
+        drawn = rng.choice(np.array(element.infinities), shape) | top | rng.integers(0, 1 << 30, shape) & top - 1
+        lane = np.arange(rows.shape[-1]) == rng.integers(0, rows.shape[-1], shape)
+        codes[at] = np.where(lane & (rng.random(shape) < 0.3), drawn.astype(codes.dtype), numbers(form, rows, rng, 0.0))
 
 
 def _ends(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
@@ -601,7 +632,9 @@ def _longest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         )
         odd = [other for other, h in enumerate(form.elements[tag].integers) if h > 0 and h & 1]
         codes[at] = code
-        codes[at, :, 0] = rng.choice(np.array(odd, np.uint8), codes[at, :, 0].shape)
+        codes[at, :, 0] = rng.choice(np.array(odd, codes.dtype), codes[at, :, 0].shape)
+        if not form.scale_bytes:
+            continue
         # The largest significand but one in two, so odd, in any binade about 1.
         binade = 1 << form.scale.mantissa_bits
         chosen = _one(form.scale) + binade * rng.integers(-4, 4, scales[at].shape) + binade - 1

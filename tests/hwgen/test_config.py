@@ -334,13 +334,13 @@ def test_codes_that_are_added_have_lanes_of_their_own():
         refused(words, **{**fields, "groups": 1})
 
 
-def test_infinite_elements_have_lanes_and_an_accumulator_of_their_own():
-    form, scale = BLOCK_FORMATS["mxfp8-e5m2"], dataclasses.replace(UE4M3, name="near", subnormals=False, nan=None)
-    near = dataclasses.replace(form, name="near", scale=scale)
+def test_infinite_elements_and_long_ones_have_lanes_of_their_own():
+    form = BLOCK_FORMATS["mxfp8-e5m2"]
     for fields, words in (
         ({"a": form, "b": "mxfp4", "dot": "shifted"}, "a = 'mxfp8-e5m2' has infinite elements; only 'windowed' has"),
         ({"a": "mxfp4", "b": form, "dot": "multiplier"}, "b = 'mxfp8-e5m2' has infinite elements"),
-        ({"a": near, "b": near, "dot": "windowed"}, "elements may be infinite, and the accumulator of such scales"),
+        ({"a": "fp16", "b": "int4", "dot": "booth"}, "products of fp16 x int4 are cut to a window; use 'windowed'"),
+        ({"a": "mixfp4", "b": "fp16", "dot": "windowed"}, "a = 'mixfp4': products that are cut to a window take one"),
     ):
         refused(words, **{**fields, "groups": 1, "fraction_bits": 35})
 
@@ -447,7 +447,7 @@ def test_named_configurations():
     names |= {f"{kind}-multi-{size}" for kind in slotted for size in ("small", "blackwell")}
     names |= {"nvfp4-mx-multi-small", "mixfp4-mx-multi-small"}
     mixed = {"razer": ("razer-activations", "razer-weights"), "w4a8": ("mxfp8-e4m3", "mxfp4")}
-    mixed |= {"w4a8-int": ("int8", "int4"), "ternary": ("int8", "ternary")}
+    mixed |= {"w4a8-int": ("int8", "int4"), "ternary": ("int8", "ternary"), "int4-fp16": ("fp16", "int4")}
     mixed |= dict.fromkeys(("int8-exact", "opt1"), ("int8", "int8"))
     assert set(NAMED) == names | {f"{form}-small" for form in others | set(mixed)}
     kinds |= {form: (form, form) for form in others | {"nvfp4-e0m3"}} | mixed

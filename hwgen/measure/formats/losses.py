@@ -14,7 +14,6 @@ from hwgen.errors import InputError
 from hwgen.formats import BlockFormat, Formats
 from hwgen.report import schema
 from sim import accuracy, golden
-from sim.accuracy.half import FP16, half_signal_to_noise
 from sim.accuracy.rows import OUTSIDE, of_weights, rules, together
 from sim.counterpart import counterpart
 
@@ -50,20 +49,6 @@ def errors_of(forms: Sequence[BlockFormat]) -> tuple[schema.FormatError, ...]:
     return tuple(found)
 
 
-def _drawn_beside_fp16(form: BlockFormat) -> tuple[schema.FormatError, ...]:
-    """What the quantisers of weights lose, and what FP16 does, which has no scale to find: the same by all rules."""
-    half = _finite({kind: half_signal_to_noise(kind) for kind in accuracy.KINDS})
-    found = errors_of([form])
-    return *found, *(replace(each, format=FP16, decibels=half) for each in found)
-
-
-def _trained(error: schema.FormatError, found: accuracy.ModelErrors) -> dict[str, float]:
-    """What an operand beside FP16 or in it loses of a model, by kind of tensor."""
-    if error.format == FP16:
-        return {schema.ACTIVATIONS: found.activations.mean}
-    return {schema.WEIGHTS: found.weights.mean}
-
-
 class Losses:
     """What the formats of cores lose. A is the input of a linear layer, B its weights.
 
@@ -77,15 +62,12 @@ class Losses:
         self._model = model
         self._known: dict[tuple[BlockFormat, BlockFormat], _ByRule] = {}
         self._drawn: dict[tuple[BlockFormat, ...], tuple[schema.FormatError, ...]] = {}
-        self._known_beside_fp16: dict[BlockFormat, _ByRule] = {}
-        self._drawn_beside_fp16: dict[BlockFormat, tuple[schema.FormatError, ...]] = {}
 
     def find(
         self,
         configs: Iterable[TensorCoreConfig],
         workers: int,
         progress: Callable[[int, int], None],
-        beside_fp16: Iterable[BlockFormat] = (),
     ) -> None:
         """Find what the formats of several cores lose, in threads side by side; `errors` has it then.
 
@@ -97,8 +79,6 @@ class Losses:
             Threads at once; -1 is one for each core of the machine.
         progress
             Called with how many are done, and how many there are.
-        beside_fp16
-            Formats of weights that meet FP16.
 
         Raises
         ------
@@ -111,10 +91,7 @@ class Losses:
         distinct = list(first.values())
         # Those with a window take longest: begun last, one of them would be left alone with one thread.
         distinct.sort(key=lambda config: config.bounds.window is None)
-        calls = [
-            *(delayed(self.errors)(config) for config in distinct),
-            *(delayed(self.errors_beside_fp16)(form) for form in dict.fromkeys(beside_fp16)),
-        ]
+        calls = [delayed(self.errors)(config) for config in distinct]
         progress(0, len(calls))
         # Threads of matrix products within these threads would wait for one another: a third more time.
         with threadpool_limits(None if len(calls) == 1 else 1, "blas"):
@@ -145,29 +122,6 @@ class Losses:
         blocks of A have no scale, there is one for each row of both besides.
         """
         return None if self._model is None else _similarities(self._of_model(config))
-
-    def errors_beside_fp16(self, form: BlockFormat) -> tuple[schema.FormatError, ...]:
-        """What weights of a format lose, and activations in FP16; of a model by all rules of the format."""
-        if form not in self._drawn_beside_fp16:
-            self._drawn_beside_fp16[form] = _drawn_beside_fp16(form)
-        drawn = self._drawn_beside_fp16[form]
-        if self._model is None:
-            return drawn
-        found = self._of_model_beside_fp16(form)
-        return tuple(
-            replace(each, decibels={**each.decibels, **_finite(_trained(each, found[each.rule]))}) for each in drawn
-        )
-
-    def similarities_beside_fp16(self, form: BlockFormat) -> dict[str, schema.Similarity] | None:
-        """As `similarities`, of a core that multiplies weights of a format by activations in FP16, and adds exactly."""
-        return None if self._model is None else _similarities(self._of_model_beside_fp16(form))
-
-    def _of_model_beside_fp16(self, form: BlockFormat) -> _ByRule:
-        if form not in self._known_beside_fp16:
-            assert self._model is not None
-            own = counterpart(form)
-            self._known_beside_fp16[form] = {rule: self._model.errors_of_weights(own, rule) for rule in rules(own)}
-        return self._known_beside_fp16[form]
 
     def _with_model(self, config: TensorCoreConfig, error: schema.FormatError) -> schema.FormatError:
         found = self._of_model(config)

@@ -38,16 +38,8 @@ NOT_BUILT = {
         "arXiv 2409.17870 multiplies bit by bit, in as many passes as two numbers have pairs of bits, and its bits are"
         " -1 or 1, so that no code is zero; a core here takes whole products in every cycle, and the zeros that pad K"
     ),
-    "int4-fp16": (
-        "FP16 activations have significands of 11 bits and share no scale of a block; a core here takes elements of 8"
-        " bits at most, and no lane of it multiplies such a significand: operands, lanes and aligners would be those of"
-        " a core for FP16; its errors are those of weights in INT4 beside activations in FP16, with exact sums"
-    ),
 }
 """Rows of the literature that no core here can be, by name, and what of its contract their hardware does not have."""
-
-_BESIDE_FP16 = {"int4-fp16": "int4"}
-"""Those whose weights have a format of ours, and meet FP16."""
 
 BASELINE = NAMED[f"nvfp4-{SIZE}"]
 """What all rows are compared with."""
@@ -66,7 +58,7 @@ _ORDER = (
     # Of six and eight bits.
     *("mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e2m3", "mxfp6-e3m2", "mxint8", "w4a8"),
     # Of the literature, with other lanes.
-    *("int4", "int8", "int8-exact", "opt1", "w4a8-int", "ternary", *NOT_BUILT, "l-mul"),
+    *("int4", "int8", "int8-exact", "opt1", "w4a8-int", "ternary", *NOT_BUILT, "int4-fp16", "l-mul"),
 )
 """Rows as the table has them, each followed by that with two sums of 16; any others come last."""
 
@@ -157,8 +149,7 @@ def _row(name: str) -> Row:
     if name in RULES:
         return Row(name, None, f"its hardware is that of {RULES[name]}")
     if name in NOT_BUILT:
-        weights = BLOCK_FORMATS[_BESIDE_FP16[name]] if name in _BESIDE_FP16 else None
-        return Row(name, None, NOT_BUILT[name], weights)
+        return Row(name, None, NOT_BUILT[name])
     if (config := find(f"{name}-{SIZE}")) is not None:
         return Row(name, config)
     if name in BLOCK_FORMATS:

@@ -216,8 +216,7 @@ def measure_formats(
     study = _Study(request, KeptFlow.of(flow), among, aim, vectors, losses)
     cores = [row.config for row in request.rows if row.config is not None]
     # Before hours of searching: a format of a user's own may not reach the numbers of a tensor.
-    beside_fp16 = [row.beside_fp16 for row in request.rows if row.beside_fp16 is not None]
-    losses.find(cores, flow.workers, partial(flow.progress, "errors"), beside_fp16)
+    losses.find(cores, flow.workers, partial(flow.progress, "errors"))
     if cores:
         # The baseline comes first. If it cannot be measured, nothing can.
         study.baseline(request.baseline.depth)
@@ -403,10 +402,6 @@ def _record(study: _Study, row: Row, found: _Built | str) -> schema.FormatRow:
         errors=() if config is None else study.losses.errors(config),
         similarities=None if config is None else study.losses.similarities(config),
     )
-    if row.beside_fp16 is not None:
-        losses, weights = study.losses, row.beside_fp16
-        errors, similarities = losses.errors_beside_fp16(weights), losses.similarities_beside_fp16(weights)
-        return replace(record, errors=errors, similarities=similarities)
     if row.name in RULES:
         return _by_rule(record)
     return record if isinstance(found, str) else _with_figures(study, record, found)

@@ -19,7 +19,7 @@ from hwgen.power.activity import respond
 from sim import golden
 from sim.counterpart import counterpart
 from sim.random import random_steps
-from sim.steps import Steps
+from sim.steps import Steps, code_bits
 
 __all__ = [
     "VECTORS",
@@ -123,8 +123,7 @@ def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> dict[str,
     for side in "ab":
         form = config.form(side)
         codes, scales, tags = _first_rows(config, side, streams)
-        spread = np.unpackbits(codes[..., None], axis=-1, bitorder="little")[..., : form.code_width]
-        stimulus[f"{side}_codes"] = _by_sum(form, spread)
+        stimulus[f"{side}_codes"] = _by_sum(form, code_bits(form, codes))
         if form.tagged:
             tag_bits = np.unpackbits(tags[..., None], axis=-1, bitorder="little")[..., : form.selector_bits]
             stimulus[f"{side}_tag"] = np.repeat(tag_bits, form.sums, axis=0)

@@ -64,9 +64,10 @@ def _caveats(row: FormatRow) -> list[str]:
     """What its errors are of, where that is not what its source has."""
     operands = _operands(row)
     said = [_CAVEATS[each.name] for each in operands if each.name in _CAVEATS]
-    if any(each.scale_bits == 0 for each in operands):
+    if scaled := [each for each in operands if each.scale_bits == 0 and each.tensor_scale]:
+        whose = "its errors" if row.a in scaled else "the errors of its weights"
         said.append(
-            "its errors are those of one scale for a whole tensor, by the rule by-row of one for each row, and by"
+            f"{whose} are those of one scale for a whole tensor, by the rule by-row of one for each row, and by"
             " by-group of one for each 128 elements of a row (ternary weights keep one); all are outside the core, and"
             " so is the sum over groups"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from operator import or_
+from operator import add, or_
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
@@ -27,6 +27,7 @@ __all__ = [
     "may_be_infinite",
     "may_be_nan",
     "may_rest",
+    "scaled_sides",
     "term_nan",
     "term_width",
     "terms_layout",
@@ -124,7 +125,12 @@ def term_nan(config: TensorCoreConfig, terms: Any) -> Value:
 
 
 def _scales_of_both(config: TensorCoreConfig) -> dict[str, Member]:
-    return {side: In(data.ArrayLayout(scale_layout(config.form(side)), config.groups)) for side in "ab"}
+    return {side: In(data.ArrayLayout(scale_layout(config.form(side)), config.groups)) for side in scaled_sides(config)}
+
+
+def scaled_sides(config: TensorCoreConfig) -> str:
+    """Operands whose blocks have scales."""
+    return "".join(side for side in "ab" if scale_layout(config.form(side)).size)
 
 
 class ScaleProduct(Block):
@@ -256,7 +262,7 @@ class TermExponents(Block):
     Attributes
     ----------
     a, b : In(ArrayLayout(scale_layout(form), G))
-        Decoded block scales of the row of A and the row of B.
+        Decoded block scales of the row of A and the row of B; each only where it has any.
     empty : In(sums)
         Block sums that are zero; only where such blocks take no part.
     products : In(ArrayLayout(unsigned, G))
@@ -301,11 +307,11 @@ class TermExponents(Block):
                 m.d.comb += nonzero.eq(~zero)
             if not bits:
                 continue
-            a, b = self.a[group], self.b[group]
             exponent = Signal(bits, name=f"exponent{group}")
-            own = a.exponent + b.exponent
+            parts: list[Value] = [getattr(self, side)[group].exponent for side in scaled_sides(self.config)]
             if self.config.bounds.window is not None:
-                own += self.products[group]
+                parts.append(self.products[group])
+            own = reduce(add, parts)
             if self.config.groups > 1 and zero is not None:
                 own &= nonzero.replicate(bits)
             m.d.comb += exponent.eq(own)
@@ -386,7 +392,7 @@ class TermPlaces(Block):
     Attributes
     ----------
     a, b : In(ArrayLayout(scale_layout(form), G))
-        Decoded block scales of the row of A and the row of B.
+        Decoded block scales of the row of A and the row of B; each only where it has any.
     places : Out(ArrayLayout(exponent_bits, G))
         E_g with that offset; of no meaning where a scale is zero, as is then the term.
     latency : int
@@ -402,5 +408,6 @@ class TermPlaces(Block):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         for group in range(self.config.groups):
-            m.d.comb += self.places[group].eq(self.a[group].exponent + self.b[group].exponent)
+            parts: list[Value] = [getattr(self, side)[group].exponent for side in scaled_sides(self.config)]
+            m.d.comb += self.places[group].eq(reduce(add, parts))
         return m

@@ -12,7 +12,9 @@ from amaranth.lib.wiring import In, Member, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat
+from hwgen.formats.floating import FloatFormat
 from hwgen.formats.unscaled import CONTAINER, SCALE, SELECTOR, SIGNIFICAND, TYPE_BITS
+from hwgen.rtl.arithmetic.float_fields import float_fields
 from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.decode.unscaled import UnscaledDecoder, chosen_kind, slots_layout
 from hwgen.rtl.hierarchy import Block, add_child
@@ -195,7 +197,10 @@ class ElementDecoder(OfOneSide):
         m = Module()
         tag = self.tag if tag_bits(self.config, self.side) else None
         decoded = lanes(self.config).decode(self.side, self.code, tag)
-        if nans := self.form.nans:
+        element = self.form.elements[0]
+        if isinstance(element, FloatFormat):
+            m.d.comb += self.nan.eq(float_fields(element, self.code).nan)
+        elif nans := self.form.nans:
             inputs = Cat(self.code, self.tag) if self.form.tagged else self.code
             m.d.comb += self.nan.eq(lookup(inputs, [int(code in nans) for code in range(1 << len(inputs))], 1))
         m.d.comb += [self.lane[name].eq(decoded[name]) for name, _ in self.lane.shape()]

@@ -36,7 +36,7 @@ class Shifted(Lanes):
     def layout(self, side: str) -> data.StructLayout:
         """See `Lanes`."""
         (element,) = self.config.form(side).elements
-        longest = max(element.shifts).bit_length()
+        longest = element.longest_shift.bit_length()
         shift = {"shift": longest} if longest else {}
         return data.StructLayout({"significand": element.significand_bits, **shift, "sign": 1})
 
@@ -48,7 +48,7 @@ class Shifted(Lanes):
             "significand": lookup(code, element.significands, element.significand_bits, form.nans),
             "sign": is_negative(form, code, tag),
         }
-        if longest := max(element.shifts).bit_length():
+        if longest := element.longest_shift.bit_length():
             fields["shift"] = lookup(code, element.shifts, longest, form.nans)
         return fields
 
@@ -77,7 +77,7 @@ class Shifted(Lanes):
 
     def _shifted(self, m: Module, value: Value, shifts: list[Value], index: int) -> Value:
         """The product of a lane, shifted."""
-        most = sum(max(self.config.form(side).elements[0].shifts) for side in "ab")
+        most = sum(self.config.form(side).elements[0].longest_shift for side in "ab")
         count = Signal(most.bit_length(), name=f"shift{index}")
         m.d.comb += count.eq(sum(shifts[1:], start=shifts[0]))
         return shift_left(m, value, count, width=self._width, name=f"shifted{index}")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
+from hwgen.formats.floating import FloatFormat
+from hwgen.rtl.arithmetic.float_fields import float_fields
 from hwgen.rtl.arithmetic.shifters import shift_right
 from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.arithmetic.window import Window
@@ -39,8 +43,8 @@ class Windowed(Lanes):
         a.infinite --[or]--> product is infinite --[and]--> [or of all lanes] --> positive, negative
         b.infinite --^           its sign, or both signs beside a zero --^
 
-    Fields of a lane: ``sign``, ``significand``, ``shift``, the exponent above the lowest one, ``live``: the element
-    is not zero; and ``infinite`` where it may be that.
+    Fields of a lane: ``sign``, ``significand``, ``shift``, the exponent above the lowest one, where there are several;
+    ``live``: the element is not zero; and ``infinite`` where it may be that.
     """
 
     holds_sums = True
@@ -48,7 +52,9 @@ class Windowed(Lanes):
     def layout(self, side: str) -> data.StructLayout:
         """See `Lanes`."""
         (element,) = self.config.form(side).elements
-        fields = {"significand": element.significand_bits, "shift": max(element.shifts).bit_length()}
+        fields = {"significand": element.significand_bits}
+        if element.longest_shift:
+            fields["shift"] = element.longest_shift.bit_length()
         infinite = {"infinite": 1} if element.infinities else {}
         return data.StructLayout({**fields, "live": 1, "sign": 1, **infinite})
 
@@ -56,14 +62,21 @@ class Windowed(Lanes):
         """See `Lanes`."""
         form = self.config.form(side)
         (element,) = form.elements
+        if isinstance(element, FloatFormat):
+            found = float_fields(element, code)
+            return {
+                **{name: getattr(found, name) for name in ("significand", "shift", "live", "infinite")},
+                "sign": code[-1],
+            }
         infinite = [int(code in element.infinities) for code in range(len(element.values))]
         live = [int(h != 0) | inf for h, inf in zip(element.integers, infinite, strict=True)]
         fields: dict[str, ValueLike] = {
             "significand": lookup(code, element.significands, element.significand_bits, form.nans),
-            "shift": lookup(code, element.shifts, max(element.shifts).bit_length(), form.nans),
             "live": lookup(code, live, 1, form.nans),
             "sign": is_negative(form, code, tag),
         }
+        if longest := element.longest_shift.bit_length():
+            fields["shift"] = lookup(code, element.shifts, longest, form.nans)
         if element.infinities:
             fields["infinite"] = lookup(code, infinite, 1, form.nans)
         return fields
@@ -72,7 +85,9 @@ class Windowed(Lanes):
         """Product of the significands of two decoded lanes and its exponent above the lowest; both 0 if one is zero."""
         product = significand_product(m, x, y, name=f"product{lane}")
         exponent = Signal(self.config.bounds.product_span.bit_length(), name=f"exponent{lane}")
-        m.d.comb += exponent.eq((x.shift + y.shift) & (x.live & y.live).replicate(len(exponent)))
+        shifts: list[Value] = [word.shift for word in (x, y) if "shift" in dict(word.shape())]
+        shift = reduce(add, shifts) if shifts else Const(0, 0)
+        m.d.comb += exponent.eq(shift & (x.live & y.live).replicate(len(exponent)))
         return product, exponent
 
     @property

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.formats import BlockFormat, ElementFormat
 from hwgen.jit import inlined
+from sim.verify.codes import Codes, codes_of, members
 
 __all__ = [
     "Infinite",
@@ -46,11 +48,12 @@ class Side(NamedTuple):
     ``lowest``; a product with the largest exponent is shifted by ``up`` places to the left. Else ``up`` is -1.
     Where codes are added in the place of products, ``integers`` are signs and ``shifts`` codes without them, whose
     mantissa has ``added`` bits. Else ``added`` is -1.
+    ``kind_of``, ``fraction`` and ``nan_of`` are by code what `sim.verify.codes` tells apart of it.
     ``signs`` has by selector and code which of `sim.verify.bins.OPERANDS` an element is; it is empty where no element
     of either operand may be infinite.
     """
 
-    codes: NDArray[np.uint8]
+    codes: NDArray[Any]
     scales: NDArray[np.uint16]
     lanes: int
     sums: int
@@ -71,6 +74,9 @@ class Side(NamedTuple):
     lowest: int
     up: int
     added: int
+    kind_of: _Array
+    fraction: _Array
+    nan_of: _Array
     signs: _Array
 
 
@@ -88,6 +94,8 @@ class OperandBins(NamedTuple):
     """Bins of what is seen, in the order of their axes in `sim.verify.goals`, and of all scales."""
 
     pairs: _Array
+    fractions_a: _Array
+    fractions_b: _Array
     selectors: _Array
     scales_a: _Array
     scales_b: _Array
@@ -126,7 +134,7 @@ class Met(NamedTuple):
 
 def side(
     form: BlockFormat,
-    codes: NDArray[np.uint8],
+    codes: NDArray[Any],
     scales: NDArray[np.uint8],
     window_shift: int | None = None,
     infinite: bool = False,
@@ -145,7 +153,7 @@ def side(
     zero = (code == 0) & scale.subnormals
     significands = np.array([scale.significand(byte) for byte in code.tolist()], np.int64)
     significands *= np.array(form.weights)[selector]
-    codes_of = [*range(1 << form.code_width)] * (1 << len(form.shifts))
+    own = _by_code(form, window_shift is not None, infinite)
     return Side(
         codes,
         scales.astype(np.uint16),
@@ -153,7 +161,7 @@ def side(
         form.sums,
         int(scale.subnormals),
         len(scale.exponents),
-        _integers(form, window_shift is not None),
+        own.integers,
         selector,
         np.where(zero, _ZERO_EXPONENT, exponents) + np.array(form.folds)[selector],
         exponents - scale.exponents[0],
@@ -163,14 +171,38 @@ def side(
         np.select([zero, code == (-1 if scale.nan is None else scale.nan)], [1, 2]) + 3 * (stored != code),
         zero,
         code == (-1 if scale.nan is None else scale.nan),
-        np.array([[code in element.nans for code in codes_of] for element in form.elements]),
-        np.array([_shifts(form, element, codes_of) for element in form.elements], np.int64),
+        own.nans,
+        own.shifts,
         0 if window_shift is None else form.product_exponent,
         -1 if window_shift is None else window_shift,
         form.elements[0].mantissa_bits if form.additive else -1,
-        np.array([_signs(element) for element in form.elements if infinite], np.int64).reshape(
-            -1, 1 << form.code_width
-        ),
+        own.told.kind,
+        own.told.fraction,
+        own.told.nan,
+        own.signs,
+    )
+
+
+class _ByCode(NamedTuple):
+    """Tables of `Side` by selector and code, and how codes are told apart."""
+
+    integers: _Array
+    nans: NDArray[np.bool_]
+    shifts: _Array
+    signs: _Array
+    told: Codes
+
+
+@cache
+def _by_code(form: BlockFormat, cut: bool, infinite: bool) -> _ByCode:
+    codes = [*range(1 << form.code_width)] * (1 << len(form.shifts))
+    signs = np.array([_signs(element) for element in form.elements if infinite], np.int64)
+    return _ByCode(
+        _integers(form, cut),
+        members(form, "nans"),
+        np.array([_shifts(form, element, codes) for element in form.elements], np.int64),
+        signs.reshape(-1, 1 << form.code_width),
+        codes_of(form),
     )
 
 
@@ -275,7 +307,7 @@ def _nan_elements(operand: Side, step: int, row: int, g: int, bins: _Array) -> b
     for lane in range(operand.lanes * g, operand.lanes * (g + 1)):
         code = operand.codes[step, row, lane]
         if nan[code]:
-            bins[lane, code] += 1
+            bins[lane, operand.nan_of[code]] += 1
             found = True
     return found
 
@@ -367,7 +399,12 @@ def count_seen(  # pragma: no cover
             own = _exponent(a, a.shifts[of_a, a.codes[step, m, lane]], b.shifts[of_b, b.codes[step, n, lane]])
             if largest - own > a.up + min(spare, 0):
                 continue
-        bins.pairs[lane, of_a, of_b, a.codes[step, m, lane], b.codes[step, n, lane]] += 1
+        code_a, code_b = a.codes[step, m, lane], b.codes[step, n, lane]
+        bins.pairs[lane, of_a, of_b, a.kind_of[code_a], b.kind_of[code_b]] += 1
+        if bins.fractions_a.shape[0]:
+            bins.fractions_a[lane, a.fraction[code_a], b.kind_of[code_b]] += 1
+        if bins.fractions_b.shape[0]:
+            bins.fractions_b[lane, a.kind_of[code_a], b.fraction[code_b]] += 1
     bins.selectors[block, of_a, of_b] += 1
     bins.scales_a[block, of_a, a.code[x] - a.first] += 1
     bins.scales_b[block, of_b, b.code[y] - b.first] += 1

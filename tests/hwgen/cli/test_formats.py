@@ -65,7 +65,7 @@ def test_help_names_rows_without_a_core(run) -> None:
     status, out, _ = run("formats", "--help")
     said = "".join(out.split())  # lines may end behind a hyphen
     assert status == 0
-    wanted = "four-over-six has the core of another row; bipolar, int4-fp16 have none, and say why."
+    wanted = "four-over-six has the core of another row; without a core, with the reason: bipolar."
     assert "".join(wanted.split()) in said
 
 

@@ -41,7 +41,8 @@ pairs = pytest.mark.parametrize(("a", "b"), PAIRS)
 
 
 def test_all_formats_have_a_pair():
-    assert {name for pair in PAIRS for name in pair} == set(BLOCK_FORMATS) - {"l-mul"}
+    cut = {name for name, form in BLOCK_FORMATS.items() if form.additive or form.always_cut}
+    assert {name for pair in PAIRS for name in pair} == set(BLOCK_FORMATS) - cut
 
 
 def usable(form):
@@ -114,6 +115,25 @@ def test_products_that_are_cut_to_a_window(name):
     assert bounds.may_be_infinite == bool(element.infinities)
     assert not bounds.exact_in_double
     assert Bounds(form, BLOCK_FORMATS["mxfp4"]).window is None
+
+
+def test_products_with_fp16():
+    """They are cut, be the other operand without a window; integers have one exponent, but -128 its own."""
+    form = BLOCK_FORMATS["fp16"]
+    for other, largest in (("int4", 7 / 4), ("int8", 127 / 64), ("ternary", 1), ("fp16", 2047 / 1024)):
+        forms = form, BLOCK_FORMATS[other]
+        elements = [golden.block_format(each.name).elements[0] for each in forms]
+        exponents = [element.exponents[element.table != 0].tolist() for element in elements]
+        for bounds in (Bounds(*forms), Bounds(*reversed(forms))):
+            assert (bounds.window, bounds.term_fraction, bounds.lanes) == (25, 25, 16)
+            assert bounds.largest_sum == bounds.largest_term == 16 * Fraction(2047, 1024) * Fraction(largest) * 2**25
+            assert bounds.lowest_exponent == sum(map(min, exponents))
+            assert bounds.highest_exponent == sum(map(max, exponents))
+            assert bounds.may_be_infinite
+            assert not bounds.exact_in_double
+            assert not bounds.wide(35)
+        most = bounds.most_fraction_bits(1)
+        assert golden.max_fraction_bits(1, other, "fp16") in (most, most + 1)
 
 
 def test_codes_that_are_added():

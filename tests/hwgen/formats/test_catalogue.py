@@ -21,7 +21,7 @@ def test_elements(form):
     other = golden.block_format(form.name)
     assert [element.name for element in form.elements] == [element.name for element in other.elements]
     for mine, wanted in zip(form.elements, other.elements, strict=True):
-        assert mine.values == wanted.values
+        assert tuple(mine.values) == wanted.values
         assert (mine.width, mine.integers, mine.fold) == (wanted.width, wanted.integers, wanted.fold)
         assert (mine.point, mine.nans, mine.infinities) == (wanted.point, wanted.nans, wanted.infinities)
 

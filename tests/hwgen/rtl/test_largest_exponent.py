@@ -9,11 +9,17 @@ from hwgen.verilog import design
 
 
 @pytest.mark.parametrize(
-    ("form", "dot"), [("mxfp8-e4m3", "windowed"), ("mxfp8-e5m2", "windowed"), ("l-mul", "additive")]
+    ("a", "b", "dot"),
+    [
+        ("mxfp8-e4m3", "mxfp8-e4m3", "windowed"),
+        ("mxfp8-e5m2", "mxfp8-e5m2", "windowed"),
+        ("fp16", "int4", "windowed"),
+        ("l-mul", "l-mul", "additive"),
+    ],
 )
-def test_largest_exponent(form, dot, prover):
+def test_largest_exponent(a, b, dot, prover):
     """It is one of all and none is above it; each product is shifted by how far it is below, at most by all it has."""
-    config = TensorCoreConfig("x", form, form, 1, 1, 1, dot=dot, pipeline=())
+    config = TensorCoreConfig("x", a, b, 1, 1, 1, dot=dot, pipeline=())
     count, bits = config.bounds.lanes, config.bounds.product_span.bit_length()
     window = lanes(config).window
     places = window.emptying

@@ -15,6 +15,7 @@ from hwgen.verilog import design
     [
         ("mxfp8-e4m3", "mxfp8-e4m3", "windowed"),
         ("mxfp8-e5m2", "mxfp8-e5m2", "windowed"),
+        ("fp16", "int4", "windowed"),
         ("l-mul", "l-mul", "additive"),
         ("mxfp6-e3m2", "mxfp6-e3m2", "shifted-carry-save"),
         ("mxfp8-e4m3", "mxfp4", "shifted-carry-save"),

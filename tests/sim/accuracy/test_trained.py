@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim import accuracy, golden, tensors
-from sim.accuracy.trained import DRAWS
+from sim.accuracy.trained import DRAWS, quantised
 
 SENTENCES = ["one two three", "four", "three three one four two one"]
 
@@ -112,6 +112,35 @@ def test_a_product_is_the_golden_models(form, rule):
     noise = np.square(d - exact).sum() / np.square(exact).sum()
     expected = sum(10 ** (-accuracy.energies(each, form, rule).decibels / 10) for each in (x, w))
     assert noise == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("form", "rule"),
+    [("int4", None), ("int4", "by-row"), ("int4", "by-group"), ("nvfp4", None), ("mixfp4", None), ("mxfp4", None)],
+)
+def test_weights_alone_are_quantised(form, rule):
+    """Beside FP16, which has no scale whatever the weights have; some of these no core takes, and sums are exact."""
+    rng = np.random.default_rng(3)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((5, 200), (7, 200)))
+    found = quantised("fp16", rule, form)("layer", x, w)
+    assert found.dtype == np.float32
+    # What quantised weights are is what the error of the format says: with activations of 1 at one place it is they.
+    weights = quantised("fp16", rule, form)("layer", np.eye(200, dtype=np.float32), w).T.astype(np.float64)
+    noise = np.square(weights - w).sum()
+    assert noise == pytest.approx(accuracy.energies(w, form, rule).noise, rel=1e-4)
+    np.testing.assert_allclose(found, x.astype(np.float16).astype(np.float64) @ weights.T, rtol=1e-4, atol=1e-4)
+    other = quantised("fp16", rule, form, draw=1)("layer", x, w)
+    assert (other != found).any()
+    np.testing.assert_allclose(other, found, atol=0.3 * np.abs(found).max())
+
+
+def test_errors_of_weights_alone(model):
+    found = model.errors("fp16", "by-row", "int4")
+    assert found.weights.mean == model.errors("int4", "by-row").weights.mean
+    # Eleven bits of significand: uniform errors of up to half a unit would give 6.02 * 11 + 7.4 dB.
+    assert 73 < found.activations.mean < 74.5
+    # Of two sources of error one is left.
+    assert model.errors("int4", "by-row").similarity < found.similarity < 1
 
 
 def test_the_sentences():

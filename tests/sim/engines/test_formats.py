@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hwgen.config import TensorCoreConfig
+from sim.counterpart import resolved
 from sim.random import random_chains
 from sim.steps import Steps
 
@@ -188,6 +189,73 @@ def test_products_that_are_cut_to_a_window(a, b, pipeline, compiled):
     steps.c[case] = 0
     steps.first[case] = steps.last[case] = True
     np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "more"),
+    [
+        ("fp16", "int4", {"pipeline": ("decoded", "tree", "sums", "terms", "aligned", "total", "normal")}),
+        ("int8", "fp16", {"pipeline": ("tree", "terms"), "empty_blocks": "excluded", "rounding": "nearest_even"}),
+        ("fp16", "fp16", {"pipeline": ("sums", "aligned"), "groups": 2}),
+        ("nvfp4", "fp16", {"pipeline": ("decoded", "tree", "factors", "total"), "groups": 2}),
+        ("fp16", "ternary", {"pipeline": ()}),
+    ],
+)
+def test_products_with_fp16(a, b, more, compiled):
+    """Chains of numbers with infinities, NaN and zeros among them, of operands with scales that may be zero, too."""
+    config = TensorCoreConfig("formats", a, b, 2, 2, **{"groups": 1, "dot": "windowed", **more})
+    steps = random_chains(config, 4000, np.random.default_rng(8), first=0.5)
+    rng = np.random.default_rng(9)
+    for form, codes in ((config.a, steps.a_codes), (config.b, steps.b_codes)):
+        if form.may_be_infinite:
+            chosen = rng.random(codes.shape) < 0.01
+            codes[chosen] = rng.choice(np.array(form.elements[0].infinities, codes.dtype), chosen.sum())
+    results = steps.expected()
+    exponents = results >> 23 & 0xFF
+    assert 0.01 < (exponents == 0xFF).mean() < 0.95
+    np.testing.assert_array_equal(compiled(config).run(steps).results, results)
+
+
+NEAR = """
+name = "near"
+a = "near"
+b = "near"
+rows = 2
+columns = 2
+groups = 2
+dot = "windowed"
+pipeline = {pipeline}
+
+[scales.few]
+exponent_bits = 4
+mantissa_bits = 3
+bias = 7
+nan = 127
+subnormals = false
+
+[formats.near]
+elements = ["E5M2"]
+scale = "few"
+block = 16
+window = 25
+"""
+"""Infinite elements under scales of few exponents."""
+
+
+@pytest.mark.parametrize("pipeline", ["[]", '["tree", "terms", "total"]'])
+def test_infinite_elements_where_no_sum_of_numbers_is_infinite(pipeline, compiled, tmp_path):
+    """The accumulator is that of NVFP4, and infinities go through it."""
+    (tmp_path / "near.toml").write_text(NEAR.format(pipeline=pipeline))
+    config = resolved(str(tmp_path / "near.toml"))
+    assert not config.wide
+    steps = random_chains(config, 3000, np.random.default_rng(4), first=0.5)
+    rng = np.random.default_rng(5)
+    for codes in (steps.a_codes, steps.b_codes):
+        chosen = rng.random(codes.shape) < 0.01
+        codes[chosen] = rng.choice(np.array([0x7C, 0xFC], np.uint8), chosen.sum())
+    results = steps.expected()
+    assert {0x7F800000, 0xFF800000, 0x7FFFFFFF} < {*results.ravel().tolist()}
+    np.testing.assert_array_equal(compiled(config).run(steps).results, results)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,10 @@ E5M2 = [
     long_code(code, 5, 2, 15) if code % 128 < 0x7C else None if code % 4 else (-1) ** (code >> 7) * math.inf
     for code in range(256)
 ]
+FP16 = [
+    long_code(code, 5, 10, 15) if code % 32768 < 0x7C00 else None if code % 1024 else (-1) ** (code >> 15) * math.inf
+    for code in range(65536)
+]
 INT8 = [Fraction(code - 256 if code > 127 else code, 64) for code in range(256)]
 
 
@@ -110,8 +114,12 @@ FORMATS = {
     "l-mul": Form([(E4M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False, window=(25, -7), additive=True),
     "hif4": Form([(S1P2, -1)], 6, 2, 48, 0xFF, block=64, sums=4, subnormals=False, shifts=(8, 4)),
     "int8": Form([([v * 64 for v in INT8], 6)], 0, 0, 0, None, subnormals=False),
-    "int4": Form([(INT4, 1)], 0, 0, 0, None, subnormals=False),
-    "ternary": Form([([Fraction(0), Fraction(1), Fraction(0), Fraction(-1)], 1)], 0, 0, 0, None, subnormals=False),
+    # The windows of integers are for products with fp16 alone.
+    "int4": Form([(INT4, 1)], 0, 0, 0, None, subnormals=False, window=(25, 2)),
+    "ternary": Form(
+        [([Fraction(0), Fraction(1), Fraction(0), Fraction(-1)], 1)], 0, 0, 0, None, subnormals=False, window=(25, 0)
+    ),
+    "fp16": Form([(FP16, 0)], 0, 0, 0, None, subnormals=False, window=(25, -14)),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
 """Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""
@@ -233,7 +241,7 @@ def terms(
         factors = [factor_of(forms[0], byte_a, place) * factor_of(forms[1], byte_b, place) for place in places]
         products = [left[a[k]] * right[b[k]] * factor for k, factor in zip(lanes, factors, strict=True)]
         windows = [FORMATS[form].window for form in forms]
-        if None not in windows:
+        if None not in windows and {*forms} - {"int4", "ternary"}:
             bits, lowest = windows[0][0], [window[1] for window in windows]
             own = [floor_log2(left[a[k]], lowest[0]) + floor_log2(right[b[k]], lowest[1]) for k in lanes]
             if known.additive:
@@ -242,7 +250,7 @@ def terms(
             largest = max((r for r, product in zip(own, products, strict=True) if product), default=sum(lowest))
             quantum = Fraction(2) ** (largest - bits)
             products = [(abs(p) // quantum * quantum) * (1 if p > 0 else -1) for p in products]
-            exponent += largest
+            exponent += largest - fold_a - fold_b
         total = sum(products, Fraction(0))
         found.append((total * scale_a * scale_b, exponent, total == 0))
     if math.isnan(infinite):

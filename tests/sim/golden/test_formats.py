@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim import golden
-from sim.golden.element import E1M2, E2M1, E2M3, E3M2, E4M3, E5M2, INT4, S1P2, ElementFormat
+from sim.golden.element import E1M2, E2M1, E2M3, E3M2, E4M3, E5M2, FP16, INT4, S1P2, ElementFormat
 from sim.golden.scale import UE4M3, ScaleFormat
 
 NIBBLES = np.arange(16, dtype=np.uint8)
@@ -142,7 +142,7 @@ def test_pack_agrees_with_ml_dtypes_nibbles():
         (lambda: golden.pack(np.zeros(3, np.uint8)), "codes of 4 bits must fill whole bytes along the last"),
         (lambda: golden.pack(np.zeros(12, np.uint8), 3), r"codes of 3 bits must fill whole bytes .* got \(12,\)"),
         (lambda: golden.pack(np.full(8, 8, np.uint8), 3), r"codes\[0\] is 8; codes are 0 to 7"),
-        (lambda: golden.pack(np.zeros(8, np.uint8), 9), "width must be 2 to 8; got 9"),
+        (lambda: golden.pack(np.zeros(8, np.uint8), 17), "width must be 2 to 16; got 17"),
         (lambda: golden.unpack(np.zeros(4, np.uint8), 6), r"data must hold whole codes of 6 bits .* got \(4,\)"),
         (lambda: golden.pack(np.zeros(4, np.int64)), "codes must be uint8; got int64"),
         (lambda: golden.unpack(np.uint8(3)), "data must have at least one dimension"),
@@ -177,13 +177,14 @@ def minifloats(exponent_bits, mantissa_bits, bias):
         (E3M2, ml_dtypes.float6_e3m2fn),
         (E4M3, ml_dtypes.float8_e4m3fn),
         (E5M2, ml_dtypes.float8_e5m2),
+        (FP16, np.float16),
         (ElementFormat("INT2", 2, (0.0, 1.0, -2.0, -1.0), fold=1), ml_dtypes.int2),
         (ElementFormat("INT8", 8, tuple(np.arange(256).astype(np.int8).astype(float).tolist()), fold=1), np.int8),
     ],
     ids=lambda x: x.name if isinstance(x, ElementFormat) else "",
 )
 def test_elements_of_other_widths(element, theirs):
-    codes = np.arange(1 << element.width, dtype=np.uint8)
+    codes = np.arange(1 << element.width).astype(element.code_type)
     values = codes.view(theirs).astype(np.float64)
     np.testing.assert_array_equal(element.table, values)
     assert [*np.flatnonzero(np.isnan(values))] == [*element.nans]
@@ -251,7 +252,7 @@ def shifted(elements=(S1P2,), shifts=(8, 4), scale_bytes=2, **more):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ElementFormat("x", 9, (0.0,) * 512), "x: width must be 2 to 8; got 9"),
+        (lambda: ElementFormat("x", 17, (0.0,) * 512), "x: width must be 2 to 16; got 17"),
         (lambda: ElementFormat("x", 2, (0.0, 1.0, 2.0)), "x: a code of 2 bits has 4 values; got 3"),
         (
             lambda: ElementFormat("x", 2, (0.0, 0.25, 0.5, 0.75)),
@@ -329,7 +330,7 @@ def test_records_that_mean_nothing_are_refused(make, message):
 def test_the_catalogue():
     names = "nvfp4 mixfp4 nvfp4-e0m3 nvint4 fp4-ue5m3-b16 fp4-ue5m3-b32 mxfp4 mxfp4-2x16 msfp12 if4"
     names += " razer-activations razer-weights blockdialect mxint8 mxfp6-e2m3 mxfp6-e3m2"
-    names += " mxfp8-e4m3 mxfp8-e5m2 l-mul hif4 int8 int4 ternary"
+    names += " mxfp8-e4m3 mxfp8-e5m2 l-mul hif4 int8 int4 ternary fp16"
     assert list(golden.FORMATS) == names.split()
     for name, form in golden.CATALOGUE.items():
         assert form.name == name
@@ -337,5 +338,5 @@ def test_the_catalogue():
         # The largest element under the largest scales is the largest magnitude of a tensor.
         largest = form.scale.largest * form.elements[0].largest
         divided = not form.scale.width or (form.scale.mantissa_bits and form.scale.width < 8)
-        assert form.tensor_divisor == (largest if divided else None)
+        assert form.tensor_divisor == (largest if divided and name != "fp16" else None)
     assert INT4.integers == (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)

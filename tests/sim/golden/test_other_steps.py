@@ -26,6 +26,9 @@ PAIRS = [
     ("int8", "int4"),
     ("int8", "ternary"),
     ("int4", "nvint4"),
+    ("fp16", "int4"),
+    ("ternary", "fp16"),
+    ("fp16", "fp16"),
 ]
 
 
@@ -33,11 +36,10 @@ def draw(forms, rng, groups):
     """A step of 2 x 2 outputs: scales near one another, C near the products; NaN, infinity and zeros now and then."""
     codes, scales = [], []
     for form in map(golden.block_format, forms):
-        drawn = rng.integers(0, 1 << form.width, (2, groups, form.block), np.uint8)
+        drawn = rng.integers(0, 1 << form.width, (2, groups, form.block), form.code_type.type)
         drawn[rng.random((2, groups)) < 0.15] = 0
         if rng.random() < 0.9:
-            for code in form.elements[0].nans:
-                drawn[drawn == code] = 5
+            drawn[np.isin(drawn, form.elements[0].nans)] = 5
         for code in form.elements[0].infinities:
             if rng.random() < 0.5:
                 drawn[drawn == code] = 4

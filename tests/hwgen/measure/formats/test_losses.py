@@ -6,7 +6,6 @@ from threadpoolctl import threadpool_info
 
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_FORMATS
 from hwgen.measure.formats.losses import Losses, errors_of
 from hwgen.report import schema
 from sim import accuracy, golden
@@ -30,14 +29,10 @@ class Model:
         noises = {name: Noise({name: Energies(10 ** (ratio / 10), 1.0)}) for name, ratio in of.items()}
         return ModelErrors(noises["weights"], noises["activations"], np.array([[0.9, 0.7], [0.9, 0.7]]))
 
-    def errors_of_weights(self, form: golden.BlockFormat, rule: str) -> ModelErrors:
-        return self.errors(form, rule)
-
 
 @pytest.fixture(autouse=True)
 def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accuracy, "signal_to_noise", lambda form, kind, rule: 1.0)
-    monkeypatch.setattr("hwgen.measure.formats.losses.half_signal_to_noise", lambda kind: 2.0)
 
 
 def by_rule(config: TensorCoreConfig, losses: Losses) -> dict[tuple[str, str], dict[str, float]]:
@@ -96,26 +91,17 @@ def test_of_two_formats_the_weights_have_that_of_b() -> None:
     assert (found["int8", "unscaled"], found["int8", "by-row"]) == ({schema.ACTIVATIONS: 12}, {schema.ACTIVATIONS: 10})
 
 
-def test_weights_beside_fp16_have_errors_of_their_own() -> None:
-    model, int4 = Model(), BLOCK_FORMATS["int4"]
-    losses = Losses(model)
-    losses.find([], 2, lambda done, total: None, [int4])
-    ruled = ("unscaled", "by-row", "by-group")
-    assert model.asked == [("int4", rule, "int4") for rule in ruled]
-    found = {(each.format, each.rule, each.default): each.decibels for each in losses.errors_beside_fp16(int4)}
-    plain = Losses().errors_beside_fp16(int4)
-    assert {(each.format, each.rule, each.default) for each in plain} == {*found}
-    for rule in ruled:
-        default = rule == "unscaled"
-        assert found["int4", rule, default] == dict.fromkeys(accuracy.KINDS, 1.0) | {
-            schema.WEIGHTS: pytest.approx(104 + len(rule))
-        }
-        assert found["fp16", rule, default] == dict.fromkeys(accuracy.KINDS, 2.0) | {
-            schema.ACTIVATIONS: pytest.approx(4 + len(rule))
-        }
-    assert list(losses.similarities_beside_fp16(int4) or {}) == list(ruled)
-    assert Losses().similarities_beside_fp16(int4) is None
-    assert len(model.asked) == 3
+def test_weights_beside_fp16_have_scales_of_their_own() -> None:
+    model = Model()
+    losses, config = Losses(model), NAMED["int4-fp16-small"]
+    assert list(losses.similarities(config) or {}) == ["unscaled", "by-row", "by-group"]
+    assert model.asked == [("fp16", None, "int4"), ("fp16", "by-row", "int4"), ("fp16", "by-group", "int4")]
+    assert by_rule(config, losses) == {
+        ("fp16", "unscaled"): {schema.ACTIVATIONS: 12},
+        ("int4", "unscaled"): {schema.WEIGHTS: 112},
+        ("int4", "by-row"): {schema.WEIGHTS: 110},
+        ("int4", "by-group"): {schema.WEIGHTS: 112},
+    }
 
 
 def test_without_a_model_only_drawn_tensors_lose() -> None:

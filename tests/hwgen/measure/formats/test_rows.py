@@ -3,10 +3,8 @@
 import pytest
 
 from hwgen.config import NAMED
-from hwgen.config.dots import LONGEST_SIGNIFICAND
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS
-from hwgen.formats.element import WIDTHS
 from hwgen.measure.formats import rows as module
 from hwgen.measure.formats.rows import BASELINE, NOT_BUILT, RULES, TWICE, every, known, row_name, rows_of, with_products
 from hwgen.measure.requests import Row
@@ -44,13 +42,8 @@ def test_rows_that_no_core_computes_say_why() -> None:
         assert row.config is None
         # What a core here gives is in every reason, and what their hardware does instead.
         assert "; a core here " in row.reason
-        assert "arXiv" in row.reason or row.name == "int4-fp16"
+        assert "arXiv" in row.reason
     assert not {*NOT_BUILT, *RULES} & {*known(), *BLOCK_FORMATS}
-
-
-def test_what_a_core_lacks_for_fp16() -> None:
-    assert f"takes elements of {max(WIDTHS)} bits at most" in NOT_BUILT["int4-fp16"]
-    assert LONGEST_SIGNIFICAND < 11
 
 
 def test_a_rule_has_the_core_of_another_row() -> None:

@@ -386,11 +386,6 @@ def test_rows_without_a_core_are_answered_at_once(bench: Bench) -> None:
     assert rows["four-over-six"].not_measured == "its hardware is that of nvfp4, which is not in this table"
     assert rows["four-over-six"].decibels("gaussian")
     assert (rows["bipolar"].not_measured, rows["bipolar"].errors) == (NOT_BUILT["bipolar"], ())
-    # Weights of a format that hwgen has, beside FP16: the error is known, and the cost is not.
-    beside = rows["int4-fp16"]
-    assert (beside.not_measured, beside.figures) == (NOT_BUILT["int4-fp16"], ())
-    assert {each.format for each in beside.errors} == {"int4", "fp16"}
-    assert list(beside.decibels("gaussian")) == ["unscaled", "by-row", "by-group"]
     text = markdown(report, "formats.png")
     assert "at most 16. No row was built.\n" in text
     assert schema.from_json(schema.to_json(report)) == report

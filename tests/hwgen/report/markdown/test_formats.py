@@ -129,9 +129,9 @@ def test_a_row_says_what_its_errors_are_of(formats_report: schema.FormatsReport)
     """Where no block has a scale, and where a rule is not that of the source."""
     row = formats_report.results[2]
     assert row.a is not None
-    tensor = "its errors are those of one scale for a whole tensor, by the rule by-row of one for each row"
+    tensor = "are those of one scale for a whole tensor, by the rule by-row of one for each row"
     for changes, words in (
-        ({"scale_bits": 0}, tensor),
+        ({"scale_bits": 0, "tensor_scale": True}, tensor),
         ({"name": "blockdialect"}, "by the rule for weights, since ties"),
     ):
         stored = dataclasses.replace(row.a, **changes)
@@ -140,12 +140,16 @@ def test_a_row_says_what_its_errors_are_of(formats_report: schema.FormatsReport)
             assert notes(report)["cheap"].count(words) == 1
             assert f"\n- cheap: {notes(report)['cheap']}.\n" in markdown(report, "formats.png")
     assert "cheap" not in notes(formats_report)
+    sides = {"a": dataclasses.replace(row.a, name="fp16", scale_bits=0, tensor_scale=False)}
+    sides["b"] = dataclasses.replace(row.a, scale_bits=0, tensor_scale=True)
+    report = dataclasses.replace(formats_report, results=(dataclasses.replace(row, **sides),))
+    assert notes(report)["cheap"].startswith("the errors of its weights are those of one scale for a whole tensor")
 
 
 def test_integers_are_rows_without_block_scales() -> None:
     """What the note on scales hangs on."""
     bits = {name: form.stored_scale_width for name, form in BLOCK_FORMATS.items()}
-    assert {name for name in bits if bits[name] == 0} == {"int4", "int8", "ternary"}
+    assert {name for name in bits if bits[name] == 0} == {"int4", "int8", "ternary", "fp16"}
     assert "blockdialect" in bits
 
 

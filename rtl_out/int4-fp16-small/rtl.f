@@ -1,0 +1,1 @@
+../int4-fp16-small.v

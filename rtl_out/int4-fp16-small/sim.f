@@ -1,0 +1,2 @@
+../int4-fp16-small.v
+int4_fp16_small_tb.sv
