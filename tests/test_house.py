@@ -92,7 +92,6 @@ ELSEWHERE = {
     "sim.golden": "sim/golden/test_formats.py",
     "sim.mutate": "sim/mutate/test_mutants.py",
     "sim.verify.kernels": "sim/verify/test_counting.py",
-    "sim.verify.stimulus": "sim/verify/test_campaign.py",
 }
 """Rooms and modules whose modules need no test file each, and a file that tests them together."""
 

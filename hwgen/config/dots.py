@@ -148,6 +148,12 @@ def _windowed(a: BlockFormat, b: BlockFormat) -> str | None:
             return f"{side} = {form.name!r}: products that are cut to a window take one kind of elements, in one sum"
         if form.additive:
             return _adds(side, form)
+    bounds = Bounds(a, b)
+    if bounds.window is not None and bounds.product_fraction > bounds.window:
+        return (
+            f"products of {a.name} x {b.name} have {bounds.product_fraction} bits behind the point; their window has"
+            f" {bounds.window}"
+        )
     return None
 
 

@@ -59,8 +59,8 @@ class BlockFormat:
         model reads it from there. Empty for those of the catalogue.
     window
         Bits behind the point of a product that are kept, by the largest exponent of a product in its block that is not
-        zero, where both operands have such a limit. A product is truncated toward zero, on its magnitude. None if
-        products of any other format are added exactly.
+        zero, where both operands have such a limit, or one of them has ``always_cut``. A product is truncated toward
+        zero, on its magnitude. None if products of other formats are added exactly.
     always_cut
         Whether products with any format are cut to the window: those of long elements are too long to be added exactly.
     shifts
@@ -147,6 +147,10 @@ class BlockFormat:
                     f" product, and be {LONGEST_WINDOW} at most"
                 )
 
+        if self.code_width > _BYTE and self.scale.width:
+            raise InputError(
+                f"block format {self.name}: elements of {self.code_width} bits take no scale of a block; take 'none'"
+            )
         if self.additive:
             self._check_additive()
         if self.may_be_infinite and self.scale.subnormals:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -60,7 +60,7 @@ class ElementFormat:
     values: Sequence[float]
     source: str
     point: int = 1
-    nans: tuple[int, ...] = ()
+    nans: tuple[int, ...] = field(default=(), repr=False)
     infinities: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -76,11 +76,11 @@ class ElementFormat:
                 raise InputError(f"element format {self.name}: code {code:#x} is {value:g}; no lane takes such values")
         if self.values[0] != 0:
             raise InputError(f"element format {self.name}: code 0 is {self.values[0]:g}; padding needs it to be 0")
-        for field in ("nans", "infinities"):
-            for code in getattr(self, field):
+        for kind in ("nans", "infinities"):
+            for code in getattr(self, kind):
                 if code not in range(1, len(self.values)) or self.values[code]:
                     raise InputError(
-                        f"element format {self.name}: {field} = {getattr(self, field)}: {code:#x} must be a code of"
+                        f"element format {self.name}: {kind} = {getattr(self, kind)}: {code:#x} must be a code of"
                         " value 0"
                     )
         if both := set(self.nans) & set(self.infinities):

@@ -105,16 +105,6 @@ class FloatFormat(ElementFormat):
         return (1 << self.significand_bits) - 1
 
     @property
-    def coded_as_float(self) -> bool:
-        """See `ElementFormat`."""
-        return True
-
-    @property
-    def largest_code(self) -> int:
-        """See `ElementFormat`."""
-        return self.infinities[0] - 1
-
-    @property
     def largest(self) -> int:
         """See `ElementFormat`."""
         return self.largest_significand << self.longest_shift

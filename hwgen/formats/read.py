@@ -50,7 +50,7 @@ _FORMAT = (
     *("elements", "scale", "block", "full_scale", "sums", "window", "factors", "shifts", "scale_bytes", "selector_bit"),
     *("source", "rule", "trial", "nonzero"),  # the last three are for the quantiser
 )
-_FLOATS = ("E2M1", "E2M3", "E3M2", "E4M3", "E5M2", "FP16")
+_FLOATS = ("E2M1", "E2M3", "E3M2", "E4M3", "E5M2")
 """Elements of the catalogue that have an exponent each, by which a product can be cut to a window."""
 _POWERS = 48
 """Powers of two that elements may span; the accumulator is made for what scales span."""
@@ -249,6 +249,8 @@ def _scale(name: str, table: _Table) -> ScaleFormat:
 
 def _check_kinds(table: _Table, chosen: tuple[ElementFormat, ...], factors: tuple[int, ...]) -> None:
     """Refuse two kinds of elements that are the same numbers, by whatever codes."""
+    if len(chosen) == 1:
+        return
     known: dict[frozenset[float], str] = {}
     for element, factor in zip(chosen, factors or (1,) * len(chosen), strict=False):
         numbers = frozenset(value * factor for value in element.values)

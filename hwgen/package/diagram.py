@@ -63,7 +63,8 @@ def core_svg(config: TensorCoreConfig) -> str:
     )
     middle = top + (bottom - top - gap) / 2
     bits = Shape.cast(step_layout(config)).width
-    drawing.box(20, middle - 50, 130, 100, "stream", ["step", f"{bits} bits:", "codes, scales,", "first, last"])
+    codes = "codes, scales," if any(form.has_scales for form in config.formats) else "codes,"
+    drawing.box(20, middle - 50, 130, 100, "stream", ["step", f"{bits} bits:", codes, "first, last"])
     if "operands" in config.pipeline:
         drawing.register(152, middle + 60, 90, "operands")
     for number, row in enumerate(rows):
@@ -204,11 +205,12 @@ def _products(column: _Column) -> None:
         cut = f"aligned to it, and cut to a window of {bounds.window} bits"
         column.box("multiply", "all products of a block added", cut, "carry-save tree")
         column.way("sums", f"two words of {bounds.sum_width} bits, whose sum is the block's")
-    if scaled:
+    if scaled or not config.adds_sums:
         behind = ["register factors before the product"] if "factors" in config.pipeline else []
         significands = [side for side in "ab" if config.form(side).significand_bits]
+        added = ", exponents added" if scaled else ""
         times = {0: "absolute values", 1: f"times the significands of {''.join(significands).upper()}"}
-        column.box("scale", f"{times.get(len(significands), 'times both significands')}, exponents added", *behind)
+        column.box("scale", f"{times.get(len(significands), 'times both significands')}{added}", *behind)
     terms = f"terms, {bounds.term_width} bits, exponents {bounds.lowest_exponent} to {bounds.highest_exponent}"
     if not config.adds_sums or "terms" in config.pipeline:
         column.way("terms", "" if config.adds_sums else terms)

@@ -1748,7 +1748,8 @@ class FormatRow:
     def decibels(self, kind: str) -> dict[str, float]:
         """Signal-to-quantisation-noise ratio of the operands in dB, by rule; noise is the mean of both operands'.
 
-        Operands of two formats are quantised by the default rule of each, and by every other rule that both have.
+        Operands of two formats are quantised by the default rule of each, and by every other rule that both have. One
+        without any scale is the same by all rules.
         """
         found = [each for each in self.errors if kind in each.decibels]
         names = {each.format for each in found}
@@ -1757,8 +1758,11 @@ class FormatRow:
         default = [each for each in found if each.default]
         ways = {" and ".join(dict.fromkeys(each.rule for each in default)): default}
         others = [each for each in found if not each.default]
+        operands = [each for each in (self.a, self.b) if each is not None]
+        unscaled = {each.name for each in operands if not each.scale_bits and not each.tensor_scale}
+        same = [each for each in default if each.format in unscaled]
         for rule in dict.fromkeys(each.rule for each in others):
-            of_rule = [each for each in others if each.rule == rule]
+            of_rule = same + [each for each in others if each.rule == rule]
             if len(of_rule) == len(names):
                 ways[rule] = of_rule
         return {

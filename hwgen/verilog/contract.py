@@ -369,9 +369,10 @@ def _infinite_words(config: TensorCoreConfig) -> str:
     """What infinity makes of a result."""
     if not config.bounds.may_be_infinite:
         return "otherwise an infinite C is the result"
+    may_vanish = any(form.scale.subnormals for form in config.formats)
     return (
-        "so does infinity times zero, and infinities of both signs among the products of the step and C; otherwise an"
-        " infinite product or C is the result"
+        f"so does infinity times zero{', whatever the scales are,' if may_vanish else ','} and infinities of both signs"
+        " among the products of the step and C; otherwise an infinite product or C is the result"
     )
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "of_activations",
     "of_weights",
     "rules",
+    "scaled",
     "spread",
     "together",
 ]
@@ -45,15 +46,15 @@ GROUP = 128
 def rules(form: golden.BlockFormat) -> tuple[str, ...]:
     """Return the rules of the golden model, the default first, and those of `OUTSIDE` where blocks have no scale."""
     own = golden_rules(form)
-    return (*own, *OUTSIDE) if _scaled(form) and not form.scale.width else own
+    return (*own, *OUTSIDE) if scaled(form) and not form.scale.width else own
 
 
 def of_activations(rule: str | None, form: golden.BlockFormat) -> str | None:
-    """Return the rule of activations; None, their default, where it is for weights beside such without any scale."""
-    return None if rule in OUTSIDE and not _scaled(form) else rule
+    """Return the rule of activations; None, their default, where they have no scale, so that it is for the weights."""
+    return rule if scaled(form) or rule in rules(form) else None
 
 
-def _scaled(form: golden.BlockFormat) -> bool:
+def scaled(form: golden.BlockFormat) -> bool:
     """Return whether there is any scale, of blocks or of a tensor."""
     return form.scale.width > 0 or form.tensor_divisor is not None
 
@@ -65,7 +66,7 @@ def of_weights(rule: str | None, form: golden.BlockFormat) -> str | None:
     tensor by its largest number, too.
     """
     if rule in OUTSIDE:
-        return rule if rules(form)[:1] == ("unscaled",) else None
+        return rule if BY_ROW in rules(form) and rules(form)[0] == "unscaled" else None
     return rule if rule in rules(form) else None
 
 
@@ -74,7 +75,7 @@ def together(form: golden.BlockFormat, weights: golden.BlockFormat) -> tuple[str
 
     Those of `OUTSIDE` are of activations, whatever the weights have; or of weights beside activations without scales.
     """
-    if not _scaled(form):
+    if not scaled(form):
         return rules(weights)[1:]
     return tuple(rule for rule in rules(form)[1:] if rule in OUTSIDE or rule in rules(weights)[1:])
 
@@ -103,7 +104,7 @@ def by_part(
         What its rows, or groups of them, are to be multiplied by.
     """
     if rule not in rules(form):
-        raise golden.ArgumentError(f"rule {rule!r} is for formats without block scales; {form.name} has them")
+        raise golden.ArgumentError(f"rule {rule!r} is for a tensor scale without block scales; {form.name} has another")
     assert form.tensor_divisor is not None
     magnitudes = np.abs(np.asarray(x, np.float64))
     first = np.arange(0, magnitudes.shape[1], GROUP if rule == BY_GROUP else max(1, magnitudes.shape[1]))

@@ -26,7 +26,7 @@ from sim.golden.window import common_window
 
 from .encoder import Encoder, Matrix, Product, plain
 from .noise import Energies, energies
-from .rows import GROUP, OUTSIDE, by_part, of_activations, of_weights
+from .rows import GROUP, OUTSIDE, by_part, of_activations, of_weights, scaled
 
 DEPTH = 64
 """Products that a step adds up before it rounds to FP32: K of Blackwell's ``kind::mxf4`` and ``kind::mxf4nvf4``."""
@@ -298,7 +298,10 @@ def _of_weights(
     form: str | golden.BlockFormat, rule: str | None, weights: str | golden.BlockFormat | None
 ) -> tuple[str | golden.BlockFormat, str | None]:
     """Format and rule of the weights."""
-    return (form, rule) if weights is None else (weights, of_weights(rule, golden.block_format(weights)))
+    if weights is None:
+        return form, rule
+    alone = not scaled(golden.block_format(form))
+    return weights, rule if alone else of_weights(rule, golden.block_format(weights))
 
 
 def _noise(tensors: Mapping[str, Matrix], form: str | golden.BlockFormat, rule: str | None) -> Noise:

@@ -59,9 +59,10 @@ class BlockFormat:
         The rule by which `quantize` finds scales by default, one of those that `golden.rules` has for such a format;
         if it is empty, the first of them.
     window : int or None
-        Where both operands have one: the F of 2^(r - F), of which a product is made a multiple before it is added,
-        truncated toward zero on its magnitude. r is the largest exponent of a product in the block that is not zero;
-        that of a product is the sum of those of its elements. None if products with any format are added exactly.
+        Where both operands have one, or one is always cut: the F of 2^(r - F), of which a product is made a multiple
+        before it is added, truncated toward zero on its magnitude. r is the largest exponent of a product in the block
+        that is not zero; that of a product is the sum of those of its elements. None if products are added exactly, but
+        with what is always cut.
     shifts : tuple of int
         Lengths of sub-groups of a block, the longest first. Each sub-group has a bit, and where it is set its elements
         count twice as much; an element has a sub-group of each length. The bits stand directly above the scale, those
@@ -132,6 +133,8 @@ class BlockFormat:
             raise ArgumentError(f"{self.name}: tensor_divisor must be a finite number above 0; got {divisor}")
         if self.window is not None and (count > 1 or self.elements[0].normal is None or self.sums > 1):
             raise ArgumentError(f"{self.name}: a window takes floating-point elements of one kind, in one sum")
+        if self.width > 8 and self.scale.width:
+            raise ArgumentError(f"{self.name}: elements of {self.width} bits take no scale of a block")
         if self.additive:
             self._check_additive()
         if any(element.infinities for element in self.elements) and self.scale.zero is not None:

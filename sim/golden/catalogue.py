@@ -23,6 +23,7 @@ mxfp6-e2m3     E2M3           32  E8M0                                         n
 mxfp6-e3m2     E3M2           32  E8M0                                         none
 mxfp8-e4m3     E4M3           32  E8M0                                         none
 mxfp8-e5m2     E5M2           32  E8M0                                         none
+fp16           FP16           16  none                                         none
 l-mul          E4M3           32  E8M0                                         none
 hif4           S1P2           64  E6M2 in bits 7..0, bits 31..8 are shifts     none
 int8           I8             16  none                                         max / 127

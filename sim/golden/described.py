@@ -2,7 +2,7 @@
 
 Tables ``[elements.NAME]`` have ``values`` by code; or ``integer``, the bits of symmetric two's complement; or
 ``exponent_bits``, ``mantissa_bits`` and ``bias`` of a minifloat with subnormals. All are multiplied by ``unit``. A
-minifloat alone may be cut to a ``window``, if its unit is a power of two. Tables ``[scales.NAME]`` have the fields of
+minifloat alone may have a ``window``, if its unit is a power of two. Tables ``[scales.NAME]`` have the fields of
 `ScaleFormat`. Tables ``[formats.NAME]`` name both, and say what `BlockFormat` is to be. Other tables and keys are of no
 concern here.
 """

@@ -52,9 +52,8 @@ class ElementFormat:
         numbers saturate.
 
     normal : int or None
-        Exponent of the smallest normal number of a floating-point element. Smaller numbers have that exponent, too, and
-        so does zero. Of integers that of the largest, which all of them have; but that of -128 is its own. None of
-        elements whose products are not cut to a window.
+        Exponent of the smallest normal number of a floating-point element; None for others. Smaller numbers have that
+        exponent, too, and so does zero.
 
     Raises
     ------
@@ -83,7 +82,7 @@ class ElementFormat:
             wanted = 1 << self.width
             raise ArgumentError(f"{self.name}: a code of {self.width} bits has {wanted} values; got {len(self.values)}")
         units = np.array(self.values, np.float64) * 2.0 ** (self.point - self.fold)
-        for code in np.flatnonzero(units != np.rint(units)).tolist():
+        for code in np.flatnonzero(~np.isfinite(units) | (units != np.rint(units))).tolist():
             unit = f"2^{self.fold - self.point}"
             raise ArgumentError(f"{self.name}: the value of code {code}, {self.values[code]}, is no multiple of {unit}")
         for code in self.silent:
@@ -104,7 +103,7 @@ class ElementFormat:
             if sorted(self.preference) != sorted(codes):
                 raise ArgumentError(f"{self.name}: preference must have codes {sorted(codes)}; got {self.preference}")
             return
-        parities = np.array(codes) & 1
+        parities = np.array(codes, np.int64) & 1
         for place in np.flatnonzero(parities[1:] == parities[:-1]).tolist():
             parity = "odd" if parities[place] else "even"
             raise ArgumentError(
@@ -125,22 +124,31 @@ class ElementFormat:
         """The integer h of every code."""
         return tuple(int(value * 2.0 ** (self.point - self.fold)) for value in self.values)
 
+    @cached_property
+    def lowest(self) -> int:
+        """The lowest exponent: `normal`, or where there is none that of the longest significand, not shifted.
+
+        So the integers -7 to 7 all have the exponent 2, and of -128 to 127 all but -128, which has 7, have 6.
+        """
+        if self.normal is not None:
+            return self.normal
+        odd = max(abs(h) // (h & -h) for h in self.integers if h)
+        return self.fold - self.point + odd.bit_length() - 1
+
     @property
     def mantissa_bits(self) -> int:
-        """Bits behind the point of a floating-point element of exponent 0."""
-        assert self.normal is not None
-        return self.point - self.fold + self.normal
+        """Bits behind the point of an element of exponent 0."""
+        return self.point - self.fold + self.lowest
 
     @cached_property
     def exponents(self) -> Array:
-        """Exponents of floating-point elements by code, int16; subnormal numbers and zero have the lowest."""
-        assert self.normal is not None
+        """Exponents of elements by code, int16; subnormal numbers and zero have the lowest."""
         own = np.frexp(self.values)[1].astype(np.int16) - np.int16(1)
-        return np.where(np.array(self.values) == 0, self.normal, np.maximum(own, self.normal)).astype(np.int16)
+        return np.where(np.array(self.values) == 0, self.lowest, np.maximum(own, self.lowest)).astype(np.int16)
 
     @cached_property
     def significands(self) -> tuple[int, ...]:
-        """Signed significands of floating-point elements by code: value = significand * 2^(exponent - mantissa_bits).
+        """Signed significands of elements by code: value = significand * 2^(exponent - mantissa_bits).
 
         NaN and infinity have 0.
         """
@@ -215,7 +223,7 @@ E1M2 = ElementFormat("E1M2", 4, _sign_magnitude([float(i) for i in range(8)]), f
 S1P2 = ElementFormat("S1P2", 4, _sign_magnitude([i / 4 for i in range(8)]), fold=-1)
 """Sign, one bit before the point, two behind it, none hidden. HiF4 (arXiv 2602.11287) has the name, MSFP12 the same."""
 INT4 = ElementFormat(
-    "INT4", 4, tuple(float(i) for i in (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)), fold=1, normal=2
+    "INT4", 4, tuple(float(i) for i in (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)), fold=1
 )
 """Two's complement, symmetric: code 8, which would be -8, has no meaning. NVINT4 (arXiv 2510.25602).
 """
@@ -251,7 +259,7 @@ E3M2 = ElementFormat("E3M2", 6, _signed_binades([1, 2, 4, 8, 16, 32, 64], 4, 1 /
 """OCP Microscaling Formats (MX) Specification v1.0, FP6: neither infinity nor NaN. In eighths and in sixteenths."""
 INT8 = ElementFormat("INT8", 8, tuple(float(i) / 64 for i in (*range(128), *range(-128, 0))), point=6, silent=(128,))
 """The same specification: two's complement in 64ths. Code 128 is -2, which makes a format asymmetric: not produced."""
-I8 = ElementFormat("I8", 8, tuple(64 * value for value in INT8.values), fold=6, point=6, silent=(128,), normal=6)
+I8 = ElementFormat("I8", 8, tuple(64 * value for value in INT8.values), fold=6, point=6, silent=(128,))
 """Two's complement as it is, -128 to 127; -128 is not produced."""
 _FP16 = np.arange(1 << 16).astype(np.uint16).view(np.float16).astype(np.float64)
 _NAN, _INFINITE = (tuple(np.flatnonzero(special(_FP16)).tolist()) for special in (np.isnan, np.isinf))
@@ -265,7 +273,7 @@ FP16 = ElementFormat(
     infinities=_INFINITE,
 )
 """IEEE 754-2019, binary16, as numpy has it."""
-TERNARY = ElementFormat("ternary", 2, (0.0, 1.0, 0.0, -1.0), fold=1, normal=0)
+TERNARY = ElementFormat("ternary", 2, (0.0, 1.0, 0.0, -1.0), fold=1)
 """Two's complement of two bits without -2, whose code has no meaning. BitNet b1.58 (arXiv 2402.17764)."""
 
 

@@ -21,7 +21,7 @@ E1M2, INT4  0 1 2 3 4 5 6 7      1
 
 Longer elements have integers with more bits behind the point, value = h * 2^(fold - point), and a fold of 0: E2M3 in
 eighths (point 3), E3M2 in sixteenths (point 4), INT8 in 64ths (point 6), E4M3 in units of 2^-9, E5M2 in units of
-2^-16. So E_g has no share of the elements in it.
+2^-16, FP16 in units of 2^-24. So E_g has no share of the elements in it.
 
 A block is 16 lanes but where the format says otherwise, and its value T_g * 2^(E_g - u), with u both points and the
 mantissa bits of both scales. A format may multiply the significand of a scale by a factor, in which IF4's kinds of
@@ -43,11 +43,11 @@ that after the carry, and its significand of 3 bits behind the point. The lowest
 So C has no say in what a product loses. In Blackwell's ``kind::mxf8f6f4`` it has: there the products of a step and C
 are cut in one window of 25 bits (arXiv 2511.10909).
 
-A NaN scale, a NaN C, or a NaN among the elements of
-a row gives 0x7FFFFFFF, whatever that element is multiplied by; otherwise an infinite C passes through. Elements may be
-infinite, too (E5M2). Infinity times zero gives 0x7FFFFFFF, and so do infinities of both signs among the products of a
-step and C, in whichever lanes and groups they are. Otherwise an infinite product gives infinity of its sign. The next
-step of a GEMM takes that as its C, as it takes a sum that was beyond FP32.
+A NaN scale, a NaN C, or a NaN among the elements of a row gives 0x7FFFFFFF, whatever that element is multiplied by;
+otherwise an infinite C passes through. Elements may be infinite, too (E5M2, FP16). Infinity times zero gives
+0x7FFFFFFF, and so do infinities of both signs among the products of a step and C, in whichever lanes and groups they
+are. Elements count here, not their scales. Otherwise an infinite product gives infinity of its sign. The next step of a
+GEMM takes that as its C, as it takes a sum that was beyond FP32.
 
 With E8M0 scales sums have exponents far beyond those of FP32. Then 2^128 and above is infinite, whatever the rounding,
 and results below 2^-126 are subnormal: they are rounded to a multiple of 2^-149. C = 0 has exponent -126, so terms are
@@ -147,7 +147,7 @@ def _tables(form: BlockFormat) -> _Tables:
     elements, nans = np.where(np.isfinite(tables), tables, 0.0), np.isnan(tables)
     infinities = np.where(np.isinf(tables), np.sign(tables), 0.0)
     alone, own = elements, _NOTHING
-    if len(form.elements) == 1 and form.elements[0].normal is not None and not form.shifts:
+    if len(form.elements) == 1 and not form.shifts:
         own = np.tile(form.elements[0].exponents, len(scales))
     if form.additive:
         alone, own = (np.tile(of(form.elements[0]), len(scales)) for of in (additive.signs, additive.fields))

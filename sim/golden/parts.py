@@ -83,14 +83,12 @@ def windowed_sum(a_codes: Iterable[int], b_codes: Iterable[int], a: BlockFormat,
     (left,), (right,) = a.elements, b.elements
     window = common_window(a, b)
     assert window is not None
-    assert left.normal is not None
-    assert right.normal is not None
     pairs = zip(a_codes, b_codes, strict=True)
     if a.additive:
-        bits, lowest = left.mantissa_bits, left.normal + right.normal - 2
+        bits, lowest = left.mantissa_bits, left.lowest + right.lowest - 2
         found = [added_product(x, y, left) for x, y in pairs]
     else:
-        bits, lowest = left.mantissa_bits + right.mantissa_bits, left.normal + right.normal
+        bits, lowest = left.mantissa_bits + right.mantissa_bits, left.lowest + right.lowest
         found = [
             (left.significands[x] * right.significands[y], int(left.exponents[x]) + int(right.exponents[y]))
             for x, y in pairs

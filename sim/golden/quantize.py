@@ -214,8 +214,8 @@ def quantize(
         above is "nearest", the default but for MXFP4. "four-over-six" is for E2M1 alone: each block is tried with a top
         of 6 and of 4, and of NVFP4 the divisor is 1536. MXFP4 has "floor", the default, and "ceil". "least-error" tries
         scales beside those, and takes that of least squared error. HiF4 has "reciprocal". Formats
-        without block scales have "unscaled", which has a tensor scale alone; ternary numbers "absmean", by default, by
-        their mean magnitude.
+        without block scales have "unscaled", which has a tensor scale alone, or of FP16 none; ternary numbers
+        "absmean", by default, by their mean magnitude.
 
     Returns
     -------

@@ -42,19 +42,28 @@ def common_window(a: BlockFormat, b: BlockFormat) -> int | None:
     Raises
     ------
     ArgumentError
-        Both have one, and they differ; or one has none, and elements that no products can be cut of.
+        Both have one, and they differ; or a format has several kinds of elements, or sums; or products of significands
+        have more bits behind the point than the window.
     """
     if None not in (a.window, b.window) and a.window != b.window:
         raise ArgumentError(f"a has a window of {a.window} bits and b of {b.window}; they must be equal")
     if None in (a.window, b.window) and not (a.always_cut or b.always_cut):
         return None
     for form in (a, b):
-        if len(form.elements) > 1 or form.elements[0].normal is None or form.sums > 1 or form.shifts:
+        if len(form.elements) > 1 or form.sums > 1 or form.shifts:
             raise ArgumentError(
                 f"a = {a.name!r} with b = {b.name!r}: products are cut to a window, and {form.name} has not one kind of"
-                " elements with exponents, in one sum"
+                " elements, in one sum"
             )
-    return b.window if a.window is None else a.window
+    window = b.window if a.window is None else a.window
+    assert window is not None
+    behind = a.elements[0].mantissa_bits + b.elements[0].mantissa_bits
+    if behind > window:
+        raise ArgumentError(
+            f"a = {a.name!r} with b = {b.name!r}: products have {behind} bits behind the point, and their window"
+            f" {window}"
+        )
+    return window
 
 
 def window_sums(a_codes: Array, b_codes: Array, a: BlockFormat, b: BlockFormat) -> tuple[Array, Array]:
@@ -65,7 +74,7 @@ def window_sums(a_codes: Array, b_codes: Array, a: BlockFormat, b: BlockFormat) 
     a_codes, b_codes : numpy.ndarray of uint8, (..., block)
         Element codes of A and of B.
     a, b : BlockFormat
-        Their formats, which have windows, and equal ones.
+        Their formats, whose products are cut, see `common_window`.
 
     Returns
     -------
@@ -77,9 +86,9 @@ def window_sums(a_codes: Array, b_codes: Array, a: BlockFormat, b: BlockFormat) 
     Raises
     ------
     ArgumentError
-        A format has no window, or another one, or codes are added of one alone.
+        Their products are not cut to a window, or codes are added of one alone.
     """
-    window = None if None not in (a.window, b.window) and a.window != b.window else common_window(a, b)
+    window = common_window(a, b)
     if window is None or a.additive != b.additive:
         raise ArgumentError(f"a = {a.name!r} with b = {b.name!r}: have no common window that products are cut to")
     (left,), (right,) = a.elements, b.elements

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,22 @@ def _place_of_largest(tables: Sequence[Sequence[float]]) -> tuple[int, int]:
 def _smallest(form: BlockFormat) -> NDArray[Any]:
     """Codes of the smallest number above zero, and of its negative."""
     return np.array([1, negated(form)[1]], code_type(form))
+
+
+@cache
+def _largest_integer(form: BlockFormat) -> tuple[int, int]:
+    """Selector and code of the largest integer of a format, its fold left out."""
+    return _place_of_largest([element.integers for element in form.elements])
+
+
+@cache
+def _of_exponent(form: BlockFormat, above: int) -> NDArray[Any]:
+    """Codes of numbers whose exponent is so far above the lowest; of codes that are added, the field."""
+    (element,) = form.elements
+    codes = np.arange(1 << form.code_width)
+    own = codes % (len(codes) // 2) >> element.mantissa_bits if form.additive else np.array(element.shifts)
+    number = np.isin(codes, element.nans + element.infinities, invert=True)
+    return codes[number & (own == above)].astype(code_type(form))
 
 
 def _above(form: BlockFormat, tag: int) -> int:
@@ -438,7 +455,7 @@ def _largest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     tags = []
     for form, codes in ((config.a, steps.a_codes), (config.b, steps.b_codes)):
         # The integer counts here, without its fold.
-        tag, code = _place_of_largest([element.integers for element in form.elements])
+        tag, code = _largest_integer(form)
         codes[at] = code
         tags.append(tag)
     negative = rng.random((len(at), config.rows, 1)) < 0.5
@@ -479,6 +496,7 @@ def _alone(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     steps.first[at] = True
 
 
+@cache
 def _most_negative(form: BlockFormat) -> int | None:
     """The code of the largest magnitude, if it is negative and has no positive counterpart."""
     _, code = _place_of_largest([[abs(h) for h in element.integers] for element in form.elements])
@@ -527,7 +545,7 @@ def _lopsided(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         (steps.config.a, steps.a_codes, steps.a_scales),
         (steps.config.b, steps.b_codes, steps.b_scales),
     ):
-        positive = _place_of_largest([element.integers for element in form.elements])[1]
+        positive = _largest_integer(form)[1]
         lowest = _most_negative(form)
         codes[at] = positive if lowest is None else lowest
         if codes is steps.a_codes:
@@ -543,20 +561,15 @@ def _at_the_edge(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     config, bounds = steps.config, steps.config.bounds
     few = bounds.lanes // 4
     limit = bounds.product_span - bounds.window_shift  # of the exponents of a product, above the lowest
-    of_b = min(limit - limit // 2, bounds.product_span - config.a.elements[0].longest_shift)
+    # About a half each, as far as both have so many.
+    most_a, most_b = (limit if form.additive else form.elements[0].longest_shift for form in config.formats)
+    of_b = max(limit - most_a, min(limit - limit // 2, most_b))
     for form, codes, scales, share in (
         (config.a, steps.a_codes, steps.a_scales, limit - of_b),
         (config.b, steps.b_codes, steps.b_scales, of_b),
     ):
-        (element,) = form.elements
-        codes[at] = _place_of_largest([element.integers])[1]
-        others = element.nans + element.infinities
-        shifts = element.shifts
-        if form.additive:  # exponent fields, whose lowest is 0
-            half = len(shifts) // 2
-            shifts = tuple(code % half >> element.mantissa_bits for code in range(2 * half))
-        fitting = [code for code, shift in enumerate(shifts) if shift == share and code not in others]
-        codes[at, :, :few] = rng.choice(np.array(fitting, codes.dtype), codes[at, :, :few].shape)
+        codes[at] = _largest_integer(form)[1]
+        codes[at, :, :few] = rng.choice(_of_exponent(form, share), codes[at, :, :few].shape)
         scales[at] = _tagged(form, np.full(scales[at].shape, _one(form.scale), scale_type(form)), rng)
     steps.c[at] = opposite(_sums(steps, at))
     steps.first[at] = True
@@ -610,6 +623,7 @@ def _ends(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     low = rng.random(len(at)) < 0.5
     total = np.where(low, rng.integers(-152, -120, len(at)), rng.integers(112, 130, len(at))) + middle
     form, other = steps.config.formats
+    total = np.clip(total, 0, form.scale.highest + other.scale.highest)
     first = rng.integers(np.maximum(0, total - other.scale.highest), np.minimum(form.scale.highest, total) + 1)
     steps.a_scales[at] = first[:, None, None]
     steps.b_scales[at] = (total - first)[:, None, None]

@@ -1,11 +1,13 @@
 """The records of the catalogue, against those of the golden model, which are written independently."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
-from hwgen.formats import BLOCK_FORMATS
+from hwgen.config.dots import DOTS
+from hwgen.formats import BLOCK_FORMATS, ElementFormat
 from sim import golden
 
 forms = pytest.mark.parametrize("form", BLOCK_FORMATS.values(), ids=BLOCK_FORMATS)
@@ -21,9 +23,38 @@ def test_elements(form):
     other = golden.block_format(form.name)
     assert [element.name for element in form.elements] == [element.name for element in other.elements]
     for mine, wanted in zip(form.elements, other.elements, strict=True):
+        assert form.always_cut == other.always_cut
         assert tuple(mine.values) == wanted.values
         assert (mine.width, mine.integers, mine.fold) == (wanted.width, wanted.integers, wanted.fold)
         assert (mine.point, mine.nans, mine.infinities) == (wanted.point, wanted.nans, wanted.infinities)
+
+
+@pytest.mark.parametrize("other", [name for name, form in BLOCK_FORMATS.items() if form.size == 16])
+def test_both_take_the_same_formats_beside_fp16(other):
+    """One kind of elements, in one sum; L-Mul apart, whose blocks are longer."""
+    for a, b in (("fp16", other), (other, "fp16")):
+        reason = DOTS["windowed"].supports(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
+        assert (reason is not None) == (len(BLOCK_FORMATS[other].elements) > 1)
+        if reason is None:
+            assert golden.max_fraction_bits(1, a, b) > 35
+            continue
+        with pytest.raises(golden.ArgumentError, match="products are cut to a window"):
+            golden.max_fraction_bits(1, a, b)
+
+
+def test_a_window_holds_the_bits_of_a_product():
+    """Significands of 11 and of 12 bits have 21 behind the point."""
+    values, said = (0, 4095, 0, -4095), "have 21 bits behind the point"
+    mine = [dataclasses.replace(BLOCK_FORMATS["fp16"], name="short", window=bits) for bits in (21, 20)]
+    long = dataclasses.replace(BLOCK_FORMATS["int8"], name="long", elements=(ElementFormat("long", values, ""),))
+    assert DOTS["windowed"].supports(mine[0], long) is None
+    assert said in str(DOTS["windowed"].supports(mine[1], long))
+    theirs = [dataclasses.replace(golden.CATALOGUE["fp16"], name=f"{bits}", window=bits) for bits in (21, 20)]
+    elements = (golden.ElementFormat("long", 2, tuple(map(float, values)), fold=1),)
+    other = dataclasses.replace(golden.CATALOGUE["int8"], name="long", elements=elements)
+    assert golden.max_fraction_bits(1, theirs[0], other) > 30
+    with pytest.raises(golden.ArgumentError, match=said):
+        golden.max_fraction_bits(1, theirs[1], other)
 
 
 @forms

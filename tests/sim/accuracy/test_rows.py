@@ -12,7 +12,7 @@ INT8 = golden.CATALOGUE["int8"]
 @pytest.mark.parametrize("rule", OUTSIDE)
 def test_formats_without_block_scales_have_it(rule):
     assert {name for name, form in golden.CATALOGUE.items() if rule in rules(form)} == {"int8", "int4", "ternary"}
-    with pytest.raises(golden.ArgumentError, match="for formats without block scales; nvfp4 has them"):
+    with pytest.raises(golden.ArgumentError, match="for a tensor scale without block scales; nvfp4 has another"):
         by_part(np.ones((1, 16)), golden.CATALOGUE["nvfp4"], rule)
 
 

@@ -116,7 +116,11 @@ def test_a_product_is_the_golden_models(form, rule):
 
 @pytest.mark.parametrize(
     ("form", "rule"),
-    [("int4", None), ("int4", "by-row"), ("int4", "by-group"), ("nvfp4", None), ("mixfp4", None), ("mxfp4", None)],
+    [
+        *(("int4", rule) for rule in (None, "by-row", "by-group")),
+        *(("nvfp4", rule) for rule in (None, "four-over-six", "least-error")),
+        *(("mixfp4", None), ("mxfp4", None), ("mxfp4", "ceil")),
+    ],
 )
 def test_weights_alone_are_quantised(form, rule):
     """Beside FP16, which has no scale whatever the weights have; some of these no core takes, and sums are exact."""
@@ -132,6 +136,17 @@ def test_weights_alone_are_quantised(form, rule):
     other = quantised("fp16", rule, form, draw=1)("layer", x, w)
     assert (other != found).any()
     np.testing.assert_allclose(other, found, atol=0.3 * np.abs(found).max())
+
+
+def test_a_rule_is_that_of_what_has_scales():
+    x = np.random.default_rng(4).standard_normal((3, 64)).astype(np.float32)
+    np.testing.assert_array_equal(quantised("int8", "by-row", "fp16")("layer", x, x).shape, (3, 3))
+    for rule, weights, said in (
+        ("typo", "int4", "rule must be one of 'unscaled' for int4; got 'typo'"),
+        ("by-row", "nvfp4", "rule 'by-row' is for a tensor scale without block scales; nvfp4 has another"),
+    ):
+        with pytest.raises(golden.ArgumentError, match=said):
+            quantised("fp16", rule, weights)("layer", x, x)
 
 
 def test_errors_of_weights_alone(model):

@@ -86,6 +86,8 @@ class Form(NamedTuple):
     subnormals: bool = True
     window: tuple[int, int] | None = None
     """Bits kept of a product, and the exponent of the smallest normal element."""
+    beside_fp16: int | None = None
+    """The exponent of the smallest normal element in products with FP16, which are cut to its window."""
     shifts: tuple[int, ...] = ()
     """Lengths of sub-groups with a bit each that doubles them, above the scale."""
     additive: bool = False
@@ -93,9 +95,9 @@ class Form(NamedTuple):
 
 
 FORMATS = {
-    "nvfp4": Form([(E2M1, 0)]),
+    "nvfp4": Form([(E2M1, 0)], beside_fp16=0),
     "mixfp4": Form([(E2M1, 0), (E1M2, 1)]),
-    "nvint4": Form([(INT4, 1)]),
+    "nvint4": Form([(INT4, 1)], beside_fp16=2),
     "fp4-ue5m3-b16": Form([(E2M1, 0)], 5, 3, 15, 0xFF),
     "fp4-ue5m3-b32": Form([(E2M1, 0)], 5, 3, 15, 0xFF, block=32),
     "mxfp4": Form([(E2M1, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
@@ -113,12 +115,9 @@ FORMATS = {
     "mxfp8-e5m2": Form([(E5M2, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False, window=(25, -14)),
     "l-mul": Form([(E4M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False, window=(25, -7), additive=True),
     "hif4": Form([(S1P2, -1)], 6, 2, 48, 0xFF, block=64, sums=4, subnormals=False, shifts=(8, 4)),
-    "int8": Form([([v * 64 for v in INT8], 6)], 0, 0, 0, None, subnormals=False),
-    # The windows of integers are for products with fp16 alone.
-    "int4": Form([(INT4, 1)], 0, 0, 0, None, subnormals=False, window=(25, 2)),
-    "ternary": Form(
-        [([Fraction(0), Fraction(1), Fraction(0), Fraction(-1)], 1)], 0, 0, 0, None, subnormals=False, window=(25, 0)
-    ),
+    "int8": Form([([v * 64 for v in INT8], 6)], 0, 0, 0, None, subnormals=False, beside_fp16=6),
+    "int4": Form([(INT4, 1)], 0, 0, 0, None, subnormals=False, beside_fp16=2),
+    "ternary": Form([([Fraction(v) for v in (0, 1, 0, -1)], 1)], 0, 0, 0, None, subnormals=False, beside_fp16=0),
     "fp16": Form([(FP16, 0)], 0, 0, 0, None, subnormals=False, window=(25, -14)),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
@@ -241,7 +240,9 @@ def terms(
         factors = [factor_of(forms[0], byte_a, place) * factor_of(forms[1], byte_b, place) for place in places]
         products = [left[a[k]] * right[b[k]] * factor for k, factor in zip(lanes, factors, strict=True)]
         windows = [FORMATS[form].window for form in forms]
-        if None not in windows and {*forms} - {"int4", "ternary"}:
+        if "fp16" in forms:
+            windows = [window or (25, FORMATS[form].beside_fp16) for form, window in zip(forms, windows, strict=True)]
+        if None not in windows:
             bits, lowest = windows[0][0], [window[1] for window in windows]
             own = [floor_log2(left[a[k]], lowest[0]) + floor_log2(right[b[k]], lowest[1]) for k in lanes]
             if known.additive:

@@ -1,5 +1,7 @@
 """Codes and block scales against ml_dtypes and gfloat, which share nothing with the golden model."""
 
+import math
+
 import gfloat
 import ml_dtypes
 import numpy as np
@@ -258,6 +260,8 @@ def shifted(elements=(S1P2,), shifts=(8, 4), scale_bytes=2, **more):
             lambda: ElementFormat("x", 2, (0.0, 0.25, 0.5, 0.75)),
             r"x: the value of code 1, 0.25, is no multiple of 2\^-1",
         ),
+        (lambda: ElementFormat("x", 2, (0.0, 1.0, math.inf, -1.0)), "x: the value of code 2, inf, is no multiple"),
+        (lambda: ElementFormat("x", 2, (0.0, math.nan, 0.0, 0.0)), "x: the value of code 1, nan, is no multiple"),
         (lambda: ElementFormat("x", 2, (0.0, 2.0, 1.0, 3.0)), "x: codes 0 and 2 are neighbours and both even"),
         (
             lambda: ElementFormat("x", 2, (0.0, 2.0, 1.0, 3.0), preference=(0, 1, 2)),

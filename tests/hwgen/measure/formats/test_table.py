@@ -498,6 +498,19 @@ def test_what_is_stored_and_lost(bench: Bench) -> None:
     }
 
 
+def test_activations_without_a_scale_are_the_same_by_all_rules(bench: Bench) -> None:
+    row = by_name(table(request(*rows_of(["int4-fp16"]), runs=1)))["int4-fp16"]
+    assert [(each.format, each.rule) for each in row.errors] == [
+        ("fp16", "unscaled"),
+        *(("int4", rule) for rule in ("unscaled", "by-row", "by-group")),
+    ]
+    noises = {(each.format, each.rule): 10 ** (-each.decibels["gaussian"] / 10) for each in row.errors}
+    assert row.decibels("gaussian") == {
+        rule: pytest.approx(-10 * np.log10((noises["fp16", "unscaled"] + noises["int4", rule]) / 2))
+        for rule in ("unscaled", "by-row", "by-group")
+    }
+
+
 def test_errors_are_those_of_the_golden_model() -> None:
     nearest, other, least = errors_of([BASELINE.a])
     assert set(nearest.decibels) == set(accuracy.KINDS)
