@@ -22,8 +22,8 @@ def test_both_know_the_same_formats():
 def test_elements(form):
     other = golden.block_format(form.name)
     assert [element.name for element in form.elements] == [element.name for element in other.elements]
+    assert form.always_cut == other.always_cut
     for mine, wanted in zip(form.elements, other.elements, strict=True):
-        assert form.always_cut == other.always_cut
         assert tuple(mine.values) == wanted.values
         assert (mine.width, mine.integers, mine.fold) == (wanted.width, wanted.integers, wanted.fold)
         assert (mine.point, mine.nans, mine.infinities) == (wanted.point, wanted.nans, wanted.infinities)
