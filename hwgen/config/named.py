@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import replace
 from typing import Any
 
 from hwgen.config.core import TensorCoreConfig
 from hwgen.config.dots import DOTS
-from hwgen.errors import InputError
+from hwgen.errors import InputError, meant
 from hwgen.formats import (
     BLOCKDIALECT,
     FP4_UE5M3_B16,
@@ -171,15 +170,13 @@ def named(name: str) -> TensorCoreConfig:
     Raises
     ------
     InputError
-        There is none; the message lists those that exist.
+        There is none; the message names the nearest, or all there are.
     """
     if (config := find(name)) is not None:
         return config
-    near = difflib.get_close_matches(name, NAMED, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
     raise InputError(
-        f"unknown configuration {name!r}: known are {', '.join(NAMED)}; mixfp4-2x16-{SIZE} and the like have two blocks"
-        f" of 16 in a step; or a TOML file{hint}"
+        f"unknown configuration {name!r}: neither a TOML file nor a name, of which mixfp4-2x16-{SIZE} and the like have"
+        f" two blocks of 16 in a step; {meant(name, NAMED)}"
     )
 
 

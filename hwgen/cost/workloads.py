@@ -44,7 +44,6 @@ than one token more than another. How many these are is the routing:
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import math
 import re
@@ -213,13 +212,11 @@ def model(name: str, phase: str, sequences: int, length: int, routing: str = ROU
     Raises
     ------
     InputError
-        There is no such model; the message lists those there are.
+        There is no such model; the message names the nearest, or all there are.
     """
     known = models()
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"unknown model {name!r}: known are {', '.join(known)}, or a list of your own{hint}")
+        raise InputError(f"unknown model {name!r}: neither a list of your own nor a name; {meant(name, known)}")
     text = files("hwgen.cost.models").joinpath(f"{name}.toml").read_text(encoding="utf-8")
     return _workload(f"model {name}", tomllib.loads(text), phase, sequences, length, name, routing)
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from hwgen.cells.cell import Cell
 from hwgen.cells.liberty import merge, read_text
 from hwgen.cells.library import Library
-from hwgen.errors import InputError, ToolError
+from hwgen.errors import InputError, ToolError, meant
 from hwgen.mapping import perturb
 from hwgen.mapping.flip_flops import passed_over
 
@@ -208,9 +208,9 @@ def distinct(recipes: Sequence[Recipe]) -> list[Recipe]:
 
 
 def recipe(name: str) -> Recipe:
-    """Return the recipe ``name``; `InputError` lists those that exist."""
+    """Return the recipe ``name``; `InputError` names the nearest, or all there are."""
     if name not in RECIPES:
-        raise InputError(f"unknown recipe {name!r}: known are {', '.join(RECIPES)}")
+        raise InputError(f"unknown recipe {name!r}; {meant(name, RECIPES)}")
     return RECIPES[name]
 
 

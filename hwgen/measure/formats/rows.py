@@ -7,12 +7,11 @@ file is the core that it holds, which may have formats of a user's own.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 from hwgen.config import NAMED, TensorCoreConfig, is_path
 from hwgen.config.named import BLOCKS, MOST_BLOCKS, SIZE, find, with_blocks
-from hwgen.errors import InputError
+from hwgen.errors import InputError, meant
 from hwgen.formats import BLOCK_FORMATS
 from hwgen.measure.requests import Row
 from sim.counterpart import resolved
@@ -158,9 +157,7 @@ def _row(name: str) -> Row:
         ]
         which = f"; it is one format of {', '.join(cores)}" if cores else ""
         return Row(name, None, f"no configuration {name}-{SIZE}{which}")
-    near = difflib.get_close_matches(name.removesuffix(f"-{SIZE}"), every(), n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise InputError(f"--rows: unknown row {name!r}: known are {', '.join(every())}{hint}")
+    raise InputError(f"--rows: unknown row {name!r}; {meant(name.removesuffix(f'-{SIZE}'), every())}")
 
 
 def _row_of_file(path: str) -> Row:

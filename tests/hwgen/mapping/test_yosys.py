@@ -105,7 +105,7 @@ def test_the_time_limit_ends_the_run(cells: Library) -> None:
 
 
 def test_unknown_recipe() -> None:
-    with pytest.raises(InputError, match=r"unknown recipe 'speedy': known are area"):
+    with pytest.raises(InputError, match=r"unknown recipe 'speedy'; did you mean 'speed'"):
         recipe("speedy")
     assert recipe("area") is RECIPES["area"]
 

@@ -79,11 +79,11 @@ def test_a_format_without_a_core_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["mixfp"], "unknown row 'mixfp': known are nvfp4, .*; did you mean 'mixfp4'?"),
+        (["mixfp"], "unknown row 'mixfp'; did you mean 'mixfp4'?"),
         (["mxfp4-2x8"], "unknown row 'mxfp4-2x8'"),
         (["mixfp4", ""], "has an empty name"),
-        (["mixfp-small"], "unknown row 'mixfp-small': .*; did you mean 'mixfp4'?"),
-        (["l-mull"], "unknown row 'l-mull': known are nvfp4, .*, l-mul; did you mean 'l-mul'?"),
+        (["mixfp-small"], "unknown row 'mixfp-small'; did you mean 'mixfp4'?"),
+        (["l-mull"], "unknown row 'l-mull'; did you mean 'l-mul'?"),
         (["hif4-8x64"], "configuration 'hif4-8x64-small': fraction_bits = 35"),
         (["nvfp4", "mixfp4", "nvfp4"], "'nvfp4' is given twice"),
         (["nvfp4-multi"], "'nvfp4-multi' has slot = 'full': it multiplies FP8, too, and a row does not"),
