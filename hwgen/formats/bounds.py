@@ -108,7 +108,7 @@ class Bounds:
         """Largest magnitude of a term, T = S * sigA * sigB, the factors of the elements among the significands."""
         largest = self.lanes * self.a.largest_weighted * self.b.largest_weighted
         if self.window is not None:
-            largest = self.largest_sum
+            largest = self.largest_sum * max(self.a.weights) * max(self.b.weights)
         return largest * self.a.scale.largest_significand * self.b.scale.largest_significand
 
     @property

@@ -297,7 +297,9 @@ class BlockFormat:
             bits = scales[..., None] >> np.arange(place, place + self.block // length, dtype=scales.dtype) & 1
             counts += np.repeat(bits.astype(np.uint8), length, axis=-1)
             place += self.block // length
-        return codes | counts.reshape(codes.shape) << self.width, self.scale_codes(scales).astype(np.uint8)
+        kind = np.uint8 if self.spread_width <= 8 else np.uint16
+        above = counts.reshape(codes.shape).astype(kind) << self.width
+        return codes.astype(kind) | above, self.scale_codes(scales).astype(np.uint8)
 
     @cached_property
     def element_tables(self) -> Array:

@@ -220,8 +220,8 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
             top *= 2.0  # no product is as much as twice the exact one of large numbers
         unit, largest = window, a.lanes * product << window - behind
         for form in (a, b):
-            largest *= (2 << form.scale.mantissa_bits) - 1
-            unit += form.scale.mantissa_bits
+            largest *= max(form.factors, default=1) * ((2 << form.scale.mantissa_bits) - 1)
+            unit += form.scale.mantissa_bits + form.factor_bits
         folds = left.fold + right.fold
         lowest += lowest_product - folds
     infinite = any(_tables(form).infinities is not None for form in (a, b))

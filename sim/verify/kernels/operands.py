@@ -220,16 +220,18 @@ def _signs(element: ElementFormat) -> list[int]:
 
 
 def _with_shifts(
-    form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8]
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8], int]:
+    form: BlockFormat, codes: NDArray[Any], scales: NDArray[np.uint8]
+) -> tuple[NDArray[Any], NDArray[np.uint8], int]:
     """Codes with the bits of their sub-groups above, scales, and the bits that these have above the scale itself."""
     if not form.shifts:
         return codes, scales, form.stored_scale_width - form.scale.width
+    if form.code_width + len(form.shifts) > 8:
+        codes = codes.astype(np.uint16)
     place = form.scale.width
     for level, length in enumerate(form.shifts):
         bits = np.stack([scales >> place + index & 1 for index in range(form.size // length)], axis=-1)
-        spread = np.repeat(bits, length, axis=-1).reshape(codes.shape).astype(np.uint8)
-        codes = codes | spread << np.uint8(form.code_width + level)
+        spread = np.repeat(bits, length, axis=-1).reshape(codes.shape).astype(codes.dtype)
+        codes = codes | spread << (form.code_width + level)
         place += bits.shape[-1]
     alone, some = scales & (1 << form.scale.width) - 1, scales >> form.scale.width != 0
     return codes, alone | some.astype(scales.dtype) << form.scale.width, 1

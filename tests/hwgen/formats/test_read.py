@@ -228,6 +228,43 @@ def test_sub_groups_with_shifts(small_mx6: TensorCoreConfig, mx6: golden.BlockFo
     assert golden.rules.rules(mx6) == ("floor",)
 
 
+@pytest.mark.parametrize(("integer", "shifts", "stored"), [(8, "[2]", 2), (7, "[4, 2]", 4)], ids=["MX9", "two levels"])
+def test_sub_groups_of_long_elements(tmp_path: Path, integer: int, shifts: str, stored: int) -> None:
+    """Their codes and shifts take more than a byte."""
+    path = tmp_path / "long.toml"
+    form = f'[formats.long]\nelements = ["T"]\nscale = "E8M0"\nblock = 16\nshifts = {shifts}\nscale_bytes = {stored}\n'
+    path.write_text(f"rows = 1\ncolumns = 1\n[elements.T]\ninteger = {integer}\n{form}")
+    config = resolved(str(path))
+    steps = random_steps(config, 40, np.random.default_rng(3))
+    np.testing.assert_array_equal(AmaranthEngine(config).run(steps).results, steps.expected())
+    form_of_model = counterpart(config.a)
+    large = float(2 ** (integer - 1) - 1)
+    numbers = np.array([[2 * large, large, *[3.0, 5.0] * 7]])
+    again = golden.dequantize(golden.quantize(numbers, form_of_model))
+    np.testing.assert_allclose(again, numbers, atol=2)
+
+
+def test_factors_beside_a_window(tmp_path: Path) -> None:
+    """They are in the largest term: it is that of all lanes with the largest product."""
+    path = tmp_path / "factors.toml"
+    form = '[formats.mine]\nelements = ["E2M1"]\nscale = "UE4M3"\nblock = 4\nwindow = 6\nfactors = [255]\n'
+    path.write_text(f"rows = 1\ncolumns = 1\n{form}")
+    config = resolved(str(path))
+    steps = random_steps(config, 4, np.random.default_rng(1))
+    ones = np.ones(4, bool)
+    steps = replace(
+        steps,
+        a_codes=np.full_like(steps.a_codes, 7),
+        b_codes=np.full_like(steps.b_codes, 7),
+        a_scales=np.full_like(steps.a_scales, 0x77),
+        b_scales=np.full_like(steps.b_scales, 0x77),
+        c=np.zeros_like(steps.c),
+        first=ones,
+        last=ones,
+    )
+    np.testing.assert_array_equal(AmaranthEngine(config).run(steps).results, steps.expected())
+
+
 # Check vectors, worked out by hand from arXiv 2302.08007: numbers, exponent of the largest, microexponents (1 where
 # both of a pair are below that), integers, squared error.
 MX6 = [
